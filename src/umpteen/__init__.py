@@ -1,0 +1,44 @@
+"""umpteen: extreme classification, the right few labels out of thousands to millions.
+
+Every public name is imported on first use, so that `import umpteen` stays light.
+
+>>> import umpteen as um
+>>> um.TopK(labels=[[3, 1]], scores=[[0.9, 0.4]]).names(["a", "b", "c", "d"])
+[[('d', 0.9), ('b', 0.4)]]
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ExtremeClassifier": "umpteen.base",
+    "NearestCentroid": "umpteen.centroid",
+    "Report": "umpteen.metrics",
+    "TopK": "umpteen.base",
+    "evaluate": "umpteen.metrics",
+    "load": "umpteen.storage",
+    "save": "umpteen.storage",
+}
+_SUBPACKAGES = ("data", "errors", "metrics", "text", "trees")
+
+__all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
+
+if TYPE_CHECKING:
+    from umpteen.base import ExtremeClassifier, TopK
+    from umpteen.centroid import NearestCentroid
+    from umpteen.metrics import Report, evaluate
+    from umpteen.storage import load, save
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in _SUBPACKAGES:
+        return import_module(f"umpteen.{name}")
+    raise AttributeError(f"module 'umpteen' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

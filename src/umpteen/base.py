@@ -1,0 +1,255 @@
+"""The contract: `TopK` is what every method answers, `ExtremeClassifier` what every method is."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+
+from umpteen import storage
+from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, NotFittedError
+from umpteen.validation import (
+    Features,
+    check_features,
+    check_k,
+    check_labels,
+    check_parameters,
+    is_single_label,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TopK:
+    """The best k labels of each sample, best first; equal scores stand by label id.
+
+    Where a sample has fewer than k labels to offer, the rest is label -1 with score -inf.
+
+    >>> top = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
+    >>> top.to_csr(n_labels=3).toarray()
+    array([[0.5, 0. , 0.9],
+           [0. , 0.7, 0. ]], dtype=float32)
+    """
+
+    labels: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        labels = np.asarray(self.labels, dtype=np.int32)
+        scores = np.asarray(self.scores, dtype=np.float32)
+        if labels.ndim != 2 or labels.shape != scores.shape:
+            raise LabelsShapeError(
+                f"labels have shape {labels.shape} and scores {scores.shape}; "
+                "expected two tables of the same shape (samples, k)"
+            )
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "scores", scores)
+
+    @property
+    def k(self) -> int:
+        """How many labels each sample was given at the most."""
+        return int(self.labels.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, rows: Any) -> "TopK":
+        """The answers of some samples, chosen as in a numpy array."""
+        return TopK(np.atleast_2d(self.labels[rows]), np.atleast_2d(self.scores[rows]))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TopK)
+            and np.array_equal(self.labels, other.labels)
+            and np.array_equal(self.scores, other.scores)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def first(self, k: int) -> "TopK":
+        """The best `k` of these."""
+        return TopK(self.labels[:, :k], self.scores[:, :k])
+
+    def to_csr(self, n_labels: int) -> csr_matrix:
+        """Scores as a sparse matrix `(samples, n_labels)`; absent labels are not stored."""
+        given = self.labels >= 0
+        if given.any() and self.labels.max() >= n_labels:
+            raise LabelsError(f"label id {self.labels.max():,} does not fit n_labels={n_labels:,}")
+        indptr = np.concatenate([[0], np.cumsum(given.sum(axis=1))]).astype(np.int32)
+        matrix = csr_matrix(
+            (self.scores[given], self.labels[given], indptr), shape=(len(self), n_labels)
+        )
+        matrix.sort_indices()
+        return matrix
+
+    def names(self, label_names: Sequence[str]) -> list[list[tuple[str, float]]]:
+        """For each sample its (name, score) pairs, best first."""
+        return [
+            [
+                (label_names[label], round(float(score), 6))
+                for label, score in zip(labels, scores, strict=True)
+                if label >= 0
+            ]
+            for labels, scores in zip(self.labels.tolist(), self.scores.tolist(), strict=True)
+        ]
+
+    @classmethod
+    def concatenate(cls, parts: Iterable["TopK"]) -> "TopK":
+        """One answer out of the answers of consecutive parts."""
+        parts = list(parts)
+        return cls(
+            np.concatenate([part.labels for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+        )
+
+    @classmethod
+    def from_csr(cls, scores: Any, k: int) -> "TopK":
+        """The k best stored entries of each row of a sparse score matrix.
+
+        >>> TopK.from_csr(csr_matrix([[0.5, 0.0, 0.9, 0.5]]), k=2).labels
+        array([[2, 0]], dtype=int32)
+        """
+        matrix = check_features(scores, name="scores")
+        matrix = csr_matrix(matrix)
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        order = np.lexsort((matrix.indices, -matrix.data, rows))
+        rank = np.arange(len(order)) - np.repeat(matrix.indptr[:-1], np.diff(matrix.indptr))
+        order, rank = order[rank < k], rank[rank < k]
+        labels = np.full((matrix.shape[0], k), -1, np.int32)
+        values = np.full((matrix.shape[0], k), -np.inf, np.float32)
+        labels[rows[order], rank] = matrix.indices[order]
+        values[rows[order], rank] = matrix.data[order]
+        return cls(labels, values)
+
+
+class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """What every method is: a scikit-learn classifier for very many labels.
+
+    **Words.** `X` are features of n samples, sparse or dense, `(n, d)`. `Y` are their relevant
+    labels: a sparse or dense indicator `(n, n_labels)` with non-zero = relevant, a list of
+    label-id lists, or a 1-D array with one label id per sample. Labels are numbered from 0.
+
+    **Corners.** A sample may have no features or no labels, a label may have no samples. Such a
+    label is never predicted unless the method knows it otherwise (by its own features). Bad
+    input raises one of `umpteen.errors`, each with advice.
+
+    **Promises.** `fit` never modifies its input; the same `random_state` gives the same bits
+    for any number of threads; nothing dense of size samples x labels is ever built; a saved
+    model answers with the same bits as before.
+
+    **Writing a method.** Keyword-only constructor that only stores its arguments;
+    `_parameter_constraints` says what they may be; `fit` begins with `_check_fit` and stores
+    what it learns in attributes that end in `_` (arrays, sparse matrices, numbers, texts, lists
+    of these: that is what `save` writes); `_topk` answers for checked input.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012  scikit-learn's name
+
+    n_features_in_: int
+    n_labels_: int
+    single_label_: bool
+    labels_per_sample_: int
+
+    @abstractmethod
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from samples and their labels; returns the classifier itself."""
+
+    @abstractmethod
+    def _topk(self, X: Features, k: int) -> TopK:
+        """The answer of `predict_topk` for checked input; best first, ties to the lowest id."""
+
+    def predict_topk(self, X: Any, k: int = 5) -> TopK:
+        """The `k` best labels of each sample with their scores, best first."""
+        k = check_k(k)
+        return self._topk(self._check_predict(X), k)
+
+    def predict(self, X: Any) -> Any:
+        """The labels of each sample: a sparse indicator `(n, n_labels)`.
+
+        As many labels per sample as training samples had on average (at least one): a rule that
+        needs no calibrated scores. A classifier that was fitted on a 1-D array answers with one.
+        """
+        top = self.predict_topk(X, k=self._n_predicted())
+        if self.single_label_:
+            return top.labels[:, 0].astype(np.int64)
+        indicator = top.to_csr(self.n_labels_)
+        indicator.data = np.ones(len(indicator.data), np.int8)
+        return indicator
+
+    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Precision at 1: how often the best label is a relevant one."""
+        best = self.predict_topk(X, k=1).labels[:, 0]
+        labels = check_labels(Y, n_samples=len(best), n_labels=self._n_labels_of(Y))
+        known = (best >= 0) & (best < labels.shape[1])
+        hits = np.zeros(len(best))
+        hits[known] = np.asarray(labels[np.flatnonzero(known), best[known]]).ravel()
+        return float(np.average(hits, weights=sample_weight)) if len(hits) else 0.0
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model into the folder `path`; `umpteen.load(path)` gives it back.
+
+        The folder is replaced as a whole: an interrupted save leaves the old model.
+        """
+        self._check_fitted()
+        storage.save(self, path)
+
+    @property
+    def classes_(self) -> npt.NDArray[np.int64]:
+        """The label ids, as scikit-learn calls them."""
+        self._check_fitted()
+        return np.arange(self.n_labels_)
+
+    def _check_fit(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
+        """Checked `X` and `Y`, and what every fitted classifier knows about them."""
+        check_parameters(self)
+        if Y is None:
+            raise LabelsError("fit requires Y to be passed, but the target Y is None")
+        X = check_features(X)
+        if X.shape[0] == 0:
+            raise FeaturesError(
+                f"X has no rows: Found array with 0 sample(s) (shape={X.shape}) while a minimum "
+                "of 1 is required"
+            )
+        labels = check_labels(Y, n_samples=X.shape[0])
+        if labels.nnz == 0:
+            raise LabelsError("Y has no relevant label at all; there is nothing to learn")
+        self.n_features_in_ = int(X.shape[1])
+        self.n_labels_ = int(labels.shape[1])
+        self.single_label_ = is_single_label(Y)
+        labelled = int(np.count_nonzero(np.diff(labels.indptr)))
+        self.labels_per_sample_ = 1 if self.single_label_ else max(1, round(labels.nnz / labelled))
+        return X, labels
+
+    def _check_predict(self, X: Any) -> Features:
+        self._check_fitted()
+        return check_features(X, n_features=self.n_features_in_)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_labels_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet: call fit(X, Y) first, "
+                "or umpteen.load a saved one"
+            )
+
+    def _n_predicted(self) -> int:
+        self._check_fitted()
+        return self.labels_per_sample_
+
+    def _n_labels_of(self, Y: Any) -> int | None:
+        """Columns that ids stand for; an indicator brings its own."""
+        written_as_ids = is_single_label(Y) or isinstance(Y, list | tuple)
+        return None if not written_as_ids else self.n_labels_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_labels_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags

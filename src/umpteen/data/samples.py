@@ -1,0 +1,24 @@
+"""Samples: what one file holds, before names become numbers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The samples of one file or one part of a data set.
+
+    Either texts with label names (`texts`, `labels`), or numbers (`X`, `Y`). Without labels,
+    `labels` and `Y` are None.
+    """
+
+    texts: list[str] | None = None
+    labels: list[list[str]] | None = None
+    X: Any = None
+    Y: csr_matrix | None = None
+    ids: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts) if self.texts is not None else int(self.X.shape[0])

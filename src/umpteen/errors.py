@@ -1,0 +1,67 @@
+"""What can go wrong, each with its advice.
+
+Every error is an `UmpteenError` and also the builtin that a person would catch; every message
+says what was given, what was expected, and how to fix it.
+"""
+
+from sklearn.exceptions import NotFittedError as _NotFittedError
+
+
+class UmpteenError(Exception):
+    """Catch this to catch everything that this library raises on purpose."""
+
+
+class FeaturesError(UmpteenError, ValueError):
+    """`X` cannot be used: look at its shape, its type, and for NaN or infinite values.
+
+    `X` holds one row per sample: a scipy sparse matrix or a 2-D array of numbers. For texts,
+    use `Tagger`, which makes the numbers.
+    """
+
+
+class LabelsError(UmpteenError, ValueError):
+    """`Y` cannot be used: non-zero means relevant, negatives and NaN have no meaning.
+
+    Accepted are a sparse or dense indicator `(n, n_labels)`, a list of label-id lists, or a 1-D
+    integer array where each sample has one label.
+    """
+
+
+class LabelsShapeError(LabelsError):
+    """`X` and `Y` do not belong together: row `i` of `Y` holds the labels of row `i` of `X`."""
+
+
+class ParameterError(UmpteenError, ValueError):
+    """A parameter is out of its range; the message names the range."""
+
+
+class NotFittedError(UmpteenError, _NotFittedError):
+    """The model was not trained yet: call `fit` first, or `umpteen.load` a saved one."""
+
+
+class DataFormatError(UmpteenError, ValueError):
+    """A data file could not be read; the message names the file, the line and what was expected."""
+
+
+class DatasetNotFoundError(UmpteenError, FileNotFoundError):
+    """No data set of that name: put it into a folder and name the folder, as the message says."""
+
+
+class ModelNotFoundError(UmpteenError, FileNotFoundError):
+    """No model folder at that path: `save` makes one."""
+
+
+class ModelCorruptError(UmpteenError, ValueError):
+    """The model folder is damaged: a file is missing, cut short or edited. Copy it again."""
+
+
+class ModelVersionError(UmpteenError, ValueError):
+    """The model was saved by a newer version: upgrade umpteen, or save it again with this one."""
+
+
+class MemoryBudgetError(UmpteenError, MemoryError):
+    """The work would need more memory than allowed; the message names the knobs to turn."""
+
+
+class MissingExtraError(UmpteenError, ImportError):
+    """An optional part is not installed; the message gives the command that installs it."""

@@ -1,0 +1,1 @@
+"""Hot loops: pure functions on arrays, compiled by numba, run on threads by `parallel`."""

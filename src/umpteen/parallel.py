@@ -1,0 +1,111 @@
+"""Run independent tasks side by side, with results in order.
+
+Tasks run on threads (the kernels release the interpreter lock). A cluster engine takes the same
+calls: `with parallel.engine(my_engine): clf.fit(X, Y)`, where `my_engine.map(function, items)`
+yields results in the order of `items`.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+from umpteen.errors import ParameterError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Engine(Protocol):
+    """Anything that maps a function over items and yields the results in order."""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]: ...
+
+
+_engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
+
+
+@contextmanager
+def engine(chosen: Engine) -> Iterator[None]:
+    """Send the tasks of the block to another engine than this process's threads."""
+    token = _engine.set(chosen)
+    try:
+        yield
+    finally:
+        _engine.reset(token)
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads meant by `n_jobs`: a number, or -1 (and None) for every core that we may use.
+
+    >>> n_threads(3)
+    3
+    """
+    if n_jobs is None or n_jobs == -1:
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+    if n_jobs < 1:
+        raise ParameterError(
+            f"n_jobs={n_jobs} is not possible: use -1 for every core, or 1, 2, ..."
+        )
+    return n_jobs
+
+
+def run(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    n_jobs: int | None = -1,
+    done: Callable[[Item], object] | None = None,
+) -> list[Result]:
+    """Results of `function` over `items`, in the order of `items`.
+
+    The first error in that order is raised and what has not started is dropped; so it is with
+    Ctrl-C. `done(item)` is called as results arrive.
+
+    >>> run(lambda item: item * item, [3, 1, 2])
+    [9, 1, 4]
+    """
+    items = list(items)
+    results = []
+    for item, result in zip(items, _results(function, items, n_jobs), strict=True):
+        results.append(result)
+        if done is not None:
+            done(item)
+    return results
+
+
+def _results(
+    function: Callable[[Item], Result], items: list[Item], n_jobs: int | None
+) -> Iterator[Result]:
+    chosen = _engine.get()
+    if chosen is not None:
+        yield from chosen.map(function, items)
+    elif n_threads(n_jobs) == 1 or len(items) <= 1:
+        yield from map(function, items)
+    else:
+        yield from _on_threads(function, items, n_threads(n_jobs))
+
+
+def _on_threads(
+    function: Callable[[Item], Result], items: list[Item], threads: int
+) -> Iterator[Result]:
+    # A window of waiting tasks bounds memory; order in = order out keeps the same bits.
+    remaining = iter(items)
+    pool = ThreadPoolExecutor(threads)
+    waiting: deque[Future[Result]] = deque(
+        pool.submit(function, item) for item in islice(remaining, 8 * threads)
+    )
+    try:
+        while waiting:
+            yield waiting.popleft().result()
+            waiting.extend(pool.submit(function, item) for item in islice(remaining, 1))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,332 @@
+"""The only place that checks inputs.
+
+People have CSR, CSC and COO matrices or arrays of any number type, numpy arrays, lists of label
+ids. All of it becomes canonical 32-bit CSR (or a C-ordered float32 array) here, before a kernel
+sees it; what was passed in is never modified.
+"""
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csr_matrix
+from sklearn.utils._param_validation import validate_parameter_constraints
+
+from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ParameterError
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+Features: TypeAlias = "csr_matrix | npt.NDArray[np.float32]"
+
+_MAX_INT32 = np.iinfo(np.int32).max
+
+
+def check_parameters(estimator: "BaseEstimator") -> None:
+    """Hold the constructor's arguments against the class's `_parameter_constraints`."""
+    try:
+        validate_parameter_constraints(
+            estimator._parameter_constraints,
+            estimator.get_params(deep=False),
+            caller_name=type(estimator).__name__,
+        )
+    except ValueError as error:
+        raise ParameterError(str(error)) from None
+
+
+def check_k(k: Any) -> int:
+    """`k` as an int, at least 1.
+
+    >>> check_k(np.int64(5))
+    5
+    """
+    if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
+        raise ParameterError(f"k={k!r} is not possible: ask for k=1 or more labels")
+    return int(k)
+
+
+def check_features(X: Any, *, n_features: int | None = None, name: str = "X") -> Features:
+    """`X` as canonical CSR or C-ordered array of float32, with one row per sample.
+
+    >>> check_features([[0, 1], [2, 3]])
+    array([[0., 1.],
+           [2., 3.]], dtype=float32)
+    """
+    features = _sparse_features(X, name) if sparse.issparse(X) else _dense_features(X, name)
+    if n_features is not None and features.shape[1] != n_features:
+        raise FeaturesError(
+            f"{name} has {features.shape[1]:,} features, but the model was trained on "
+            f"{n_features:,}; use the same vectorizer (not fitted again) as in training"
+        )
+    return features
+
+
+def check_labels(
+    Y: Any, *, n_samples: int | None = None, n_labels: int | None = None, name: str = "Y"
+) -> csr_matrix:
+    """`Y` as canonical CSR of float32 ones, `(n_samples, n_labels)`, non-zero = relevant.
+
+    Lists of label-id lists and 1-D arrays of ids are indicators written shorter; `n_labels`
+    (default: the largest id + 1) is their number of columns.
+
+    >>> check_labels([[0, 2], [], [1]]).toarray()
+    array([[1., 0., 1.],
+           [0., 0., 0.],
+           [0., 1., 0.]], dtype=float32)
+    """
+    if sparse.issparse(Y):
+        labels = _sparse_labels(Y, name)
+    elif isinstance(Y, list | tuple) and any(_is_id_list(row) for row in Y):
+        labels = _labels_of_lists(Y, n_labels, name)
+    else:
+        labels = _dense_labels(Y, n_labels, name)
+    if n_samples is not None and labels.shape[0] != n_samples:
+        raise LabelsShapeError(_row_mismatch(labels, n_samples, name))
+    if n_labels is not None and labels.shape[1] != n_labels:
+        raise LabelsShapeError(
+            f"{name} has {labels.shape[1]:,} columns, but {n_labels:,} labels are known; "
+            "each column is a label, in the same order as in training"
+        )
+    return labels
+
+
+def is_single_label(Y: Any) -> bool:
+    """Whether `Y` was given as one label id per sample, a 1-D array.
+
+    >>> is_single_label([2, 0, 1]), is_single_label([[2], [0, 1]])
+    (True, False)
+    """
+    if sparse.issparse(Y):
+        return False
+    if isinstance(Y, list | tuple):
+        return not any(_is_id_list(row) for row in Y)
+    return np.ndim(Y) == 1
+
+
+def _row_mismatch(labels: csr_matrix, n_samples: int, name: str) -> str:
+    message = (
+        f"X has {n_samples:,} rows but {name} has {labels.shape[0]:,}. "
+        f"Each row of {name} holds the labels of the same row of X"
+    )
+    if labels.shape[1] == n_samples:
+        return f"{message}; {name} looks transposed: pass {name}.T"
+    if abs(labels.shape[0] - n_samples) == 1:
+        return f"{message}; off by one: did you drop a header?"
+    return message
+
+
+def _sparse_features(X: Any, name: str) -> csr_matrix:
+    _check_number_type(X.dtype, name, FeaturesError)
+    _check_width(X.shape, name)
+    matrix = _checked_structure(X, name, FeaturesError)
+    with np.errstate(over="ignore"):
+        values = matrix.data.astype(np.float32, copy=False)
+    matrix = _canonical(matrix, values, name, FeaturesError)
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if len(bad):
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        _refuse_values(matrix.data[bad], len(bad), row, name)
+    return matrix
+
+
+def _dense_features(X: Any, name: str) -> npt.NDArray[np.float32]:
+    array = _as_array(X, name, FeaturesError)
+    if array.ndim != 2:
+        advice = (
+            f"use {name}.reshape(1, -1) for one sample"
+            if array.ndim == 1
+            else "flatten each sample"
+        )
+        raise FeaturesError(
+            f"{name} has shape {array.shape}; expected 2 dimensions, one row per sample: {advice}"
+        )
+    _check_width(array.shape, name)
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(array, dtype=np.float32)
+    if not math.isfinite(array.sum(dtype=np.float64)):
+        rows, columns = np.nonzero(~np.isfinite(array))
+        if len(rows):
+            _refuse_values(array[rows, columns], len(rows), int(rows[0]), name)
+    return array
+
+
+def _check_width(shape: tuple[int, ...], name: str) -> None:
+    if shape[1] == 0:
+        raise FeaturesError(f"{name} has no columns, 0 feature(s); a minimum of 1 is required")
+
+
+def _refuse_values(values: npt.NDArray[Any], count: int, row: int, name: str) -> None:
+    what = "NaN" if np.isnan(values[0]) else "infinity (or a number too large for float32)"
+    raise FeaturesError(
+        f"{name} holds {what} in row {row} ({count:,} such values in all); "
+        "replace or drop them, for example with sklearn.impute.SimpleImputer"
+    )
+
+
+def _sparse_labels(Y: Any, name: str) -> csr_matrix:
+    _check_number_type(Y.dtype, name, LabelsError)
+    matrix = _checked_structure(Y, name, LabelsError)
+    _check_relevance(matrix.data, name)
+    relevant = (matrix.data != 0).astype(np.float32)
+    return _indicator(_canonical(matrix, relevant, name, LabelsError))
+
+
+def _dense_labels(Y: Any, n_labels: int | None, name: str) -> csr_matrix:
+    array = _as_array(Y, name, LabelsError)
+    if array.ndim == 1:
+        return _labels_of_ids(array, n_labels, name)
+    if array.ndim != 2:
+        raise LabelsShapeError(
+            f"{name} has shape {array.shape}; expected 2 dimensions (samples x labels), "
+            "a list of label-id lists, or one label id per sample"
+        )
+    _check_relevance(array, name)
+    return _indicator(csr_matrix(array))
+
+
+def _labels_of_ids(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> csr_matrix:
+    if ids.dtype.kind == "f":
+        if not np.isfinite(ids).all():
+            raise LabelsError(f"{name} holds NaN or infinity; expected one label id per sample")
+        if (ids != np.floor(ids)).any():
+            raise LabelsError(
+                f"{name} is 1-D with fractions (Unknown label type: continuous); "
+                "expected one label id, a whole number, per sample"
+            )
+    ids = ids.astype(np.int64)
+    n_columns = _n_columns(ids, n_labels, name)
+    indptr = np.arange(len(ids) + 1, dtype=np.int32)
+    ones = np.ones(len(ids), np.float32)
+    return csr_matrix((ones, ids.astype(np.int32), indptr), shape=(len(ids), n_columns))
+
+
+def _labels_of_lists(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
+    ids: list[int] = []
+    indptr = np.zeros(len(rows) + 1, np.int32)
+    for i, row in enumerate(rows):
+        if not _is_id_list(row):
+            raise LabelsError(
+                f"{name}[{i}] is {row!r}; expected a list of label ids, as in the other rows"
+            )
+        for value in row:
+            if isinstance(value, str):
+                raise LabelsError(
+                    f"{name}[{i}] holds the text {value!r}; expected label ids (whole numbers). "
+                    "Tagger takes texts and label names"
+                )
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise LabelsError(f"{name}[{i}] holds {value!r}; expected label ids, whole numbers")
+            ids.append(int(value))
+        indptr[i + 1] = len(ids)
+    try:
+        array = np.asarray(ids, np.int64)
+    except OverflowError:
+        raise LabelsError(f"{name} holds a label id beyond 64 bits; number labels from 0") from None
+    n_columns = _n_columns(array, n_labels, name)
+    ones = np.ones(len(array), np.float32)
+    matrix = csr_matrix((ones, array.astype(np.int32), indptr), shape=(len(rows), n_columns))
+    return _indicator(_canonical(matrix, ones, name, LabelsError))
+
+
+def _n_columns(ids: npt.NDArray[np.int64], n_labels: int | None, name: str) -> int:
+    if len(ids) and ids.min() < 0:
+        raise LabelsError(
+            f"{name} holds the label id {ids.min()}; ids start at 0. "
+            "A sample without labels has an empty list"
+        )
+    largest = int(ids.max()) if len(ids) else -1
+    if n_labels is not None and largest >= n_labels:
+        raise LabelsError(
+            f"{name} holds the label id {largest:,}, but ids end at {n_labels - 1:,} "
+            f"({n_labels:,} labels, numbered from 0)"
+        )
+    if largest >= _MAX_INT32:
+        raise LabelsError(f"{name} holds the label id {largest:,}; ids must fit 32 bits")
+    return n_labels if n_labels is not None else largest + 1
+
+
+def _check_relevance(values: npt.NDArray[Any], name: str) -> None:
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise LabelsError(f"{name} holds NaN or infinity; non-zero means relevant, zero means not")
+    if values.size and values.dtype.kind in "if" and values.min() < 0:
+        raise LabelsError(
+            f"{name} holds negative values; non-zero means relevant, so use 0 (not -1) "
+            f"for 'not relevant': {name} > 0"
+        )
+
+
+def _indicator(matrix: csr_matrix) -> csr_matrix:
+    if matrix.data.size and not matrix.data.all():
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
+    ones = np.ones(len(matrix.indices), np.float32)
+    return csr_matrix((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _is_id_list(row: Any) -> bool:
+    return isinstance(row, list | tuple | set | frozenset) or (
+        isinstance(row, np.ndarray) and row.ndim == 1
+    )
+
+
+def _as_array(values: Any, name: str, error: type[ValueError]) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as problem:
+        raise error(f"{name} is not a table of numbers: {problem}") from None
+    _check_number_type(array.dtype, name, error)
+    return array
+
+
+def _check_number_type(dtype: np.dtype[Any], name: str, error: type[ValueError]) -> None:
+    if dtype.kind in "biuf":
+        return
+    if dtype.kind == "c":
+        raise error(f"Complex data not supported: {name} has dtype {dtype}; use real numbers")
+    kind = "texts" if dtype.kind in "US" else f"objects (dtype {dtype})"
+    raise error(
+        f"{name} holds {kind}; expected numbers. Tagger takes texts and label names; "
+        "an object array of numbers needs .astype(float)"
+    )
+
+
+def _checked_structure(matrix: Any, name: str, error: type[ValueError]) -> csr_matrix:
+    """CSR of any sparse format, once its indices are known to be in range."""
+    try:
+        if matrix.ndim != 2:
+            raise ValueError(f"shape {matrix.shape}, expected 2 dimensions")
+        if matrix.format == "coo":
+            for axis, index in enumerate((matrix.row, matrix.col)):
+                if len(index) and (index.min() < 0 or index.max() >= matrix.shape[axis]):
+                    raise ValueError(f"an index is outside 0..{matrix.shape[axis] - 1}")
+        elif matrix.format in ("csr", "csc"):
+            matrix.check_format(full_check=True)
+        return csr_matrix(matrix)
+    except ValueError as problem:
+        raise error(
+            f"{name} is a damaged sparse matrix ({problem}); build it again, for example "
+            "from (values, (rows, columns)) with scipy.sparse.coo_array"
+        ) from None
+
+
+def _canonical(
+    matrix: csr_matrix, values: npt.NDArray[np.float32], name: str, error: type[ValueError]
+) -> csr_matrix:
+    """The matrix with other values, 32-bit, sorted, unique; shares memory where it can."""
+    if max(matrix.nnz, *matrix.shape) > _MAX_INT32:
+        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into parts")
+    n_stored = int(matrix.indptr[-1])
+    fresh = csr_matrix(  # anew, so that scipy looks at the order itself, not at an old flag
+        (
+            values[:n_stored],
+            matrix.indices[:n_stored].astype(np.int32, copy=False),
+            matrix.indptr.astype(np.int32, copy=False),
+        ),
+        shape=matrix.shape,
+    )
+    if not fresh.has_canonical_format:
+        fresh = fresh.copy()
+        fresh.sum_duplicates()
+    return fresh
