@@ -18,7 +18,7 @@ Array: TypeAlias = npt.NDArray[Any]
 _FILE_NAME = re.compile(r"[0-9a-f]{12}-\d+\.npy")
 
 _DTYPE = re.compile(r"[<>|][biufc]\d{1,2}")
-_CHUNK = 1 << 23
+_CHUNK = 1 << 20
 _SMALLEST_MAPPED = 1 << 18  # a mapping keeps a file handle open, and those are few
 
 

@@ -5,8 +5,10 @@ is `{kind: content}`, where an array is its number in the list.
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -127,10 +129,13 @@ class _Packer:
         return {"numbers": self._add(numbers)} if numbers.dtype.kind in kinds else None
 
     def _texts(self, texts: list[str]) -> Json:
-        encoded = "".join(texts).encode("utf-8", "surrogatepass")
-        ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-        utf8 = np.frombuffer(encoded, np.uint8)
-        return {"texts": {"utf8": self._add(utf8), "ends": self._add(ends)}}
+        """One text, split at a character that is in none of them: far quicker than offsets."""
+        everything = "".join(texts)
+        candidates = chain("\n", map(chr, range(sys.maxunicode)))
+        separator = next(character for character in candidates if character not in everything)
+        encoded = separator.join(texts).encode("utf-8", "surrogatepass")
+        utf8 = self._add(np.frombuffer(encoded, np.uint8))
+        return {"texts": {"utf8": utf8, "separator": separator, "count": len(texts)}}
 
     def _object(self, value: Any, where: _Where) -> Json:
         cls = type(value)

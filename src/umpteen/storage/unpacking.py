@@ -44,11 +44,13 @@ class _Unpacker:
 
     def _texts(self, content: Json) -> list[str]:
         text = self.arrays[content["utf8"]].tobytes().decode("utf-8", "surrogatepass")
-        ends = self.arrays[content["ends"]]
-        if ends[-1] != len(text) or ends[0] < 0 or (np.diff(ends) < 0).any():
-            raise ModelCorruptError("the texts of the model are damaged: copy its folder again")
-        ends = ends.tolist()
-        return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        texts = text.split(content["separator"])
+        if len(texts) != content["count"]:
+            raise ModelCorruptError(
+                f"the model has {len(texts):,} texts where {content['count']:,} were saved: "
+                "copy its folder again"
+            )
+        return texts
 
     def _tuple(self, values: Json) -> tuple[Any, ...]:
         return tuple(self.unpack(values))
