@@ -63,7 +63,7 @@ def main(gigabytes: float) -> None:
             "open, read": {"mmap": False},
         }.items():
             seconds = min(timed(lambda o=options: um.load(folder, **o)) for _ in range(3))  # type: ignore[misc]
-            print(f"{name:22} {seconds:7.3f} s   {size / seconds:6.2f} GB/s")
+            print(f"{name:22} {seconds:7.3f} s")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ class _Unpacker:
         return list(self.arrays[number].tolist())
 
     def _texts(self, content: Json) -> list[str]:
-        text = self.arrays[content["utf8"]].tobytes().decode("utf-8", "surrogatepass")
+        text: str = self.arrays[content["utf8"]].tobytes().decode("utf-8", "surrogatepass")
         texts = text.split(content["separator"])
         if len(texts) != content["count"]:
             raise ModelCorruptError(
