@@ -1,8 +1,10 @@
 """The picture of a report. matplotlib is optional, so it is imported when a picture is drawn."""
 
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from umpteen.errors import ParameterError
 from umpteen.extras import require
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ def save(report: "Report", path: str | PathLike[str]) -> None:
     picture = Figure(figsize=(4.6 * len(panels) + 0.6, 4.4), layout="constrained")
     for axes, draw in zip(picture.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         draw(axes, report)
+    known = picture.canvas.get_supported_filetypes()
+    if Path(path).suffix.lstrip(".").lower() not in known:
+        raise ParameterError(f"no picture can be saved as {path}; use one of .{', .'.join(known)}")
     picture.savefig(path, dpi=150)
 
 
@@ -35,7 +40,9 @@ def _metrics(axes: Any, report: "Report") -> None:
         values = [100 * report.metrics[f"{name}@{k}"] for name in names]
         axes.barh(places, values, 0.9 * height, color=_SHADES[i % len(_SHADES)], label=f"@{k}")
     axes.set_yticks(range(len(names)), names)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(
+        frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=len(report.ks)
+    )
     _finish(axes.xaxis, axes, "Metrics (%)")
 
 
@@ -51,7 +58,7 @@ def _bands(axes: Any, report: "Report") -> None:
 def _deciles(axes: Any, report: "Report") -> None:
     values = [100 * decile.recall for decile in report.deciles]
     axes.plot(values, marker="o", color=_BANDS["head"], linewidth=2, clip_on=False)
-    names = [f"{decile.fewest:,}–{decile.most:,}" for decile in report.deciles]
+    names = [decile.span for decile in report.deciles]
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize=8)
     axes.set_xlabel("training samples per label, tenths of the labels", color=_GREY)
     _finish(axes.yaxis, axes, f"Recall@{max(report.ks)} (%) by decile")
@@ -63,5 +70,4 @@ def _finish(value_axis: Any, axes: Any, title: str) -> None:
     axes.tick_params(length=0, labelcolor=_GREY)
     value_axis.grid(True, color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
-    value_axis.get_view_interval()
     (axes.set_xlim if value_axis.axis_name == "x" else axes.set_ylim)(0, 100)

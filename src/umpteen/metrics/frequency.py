@@ -30,6 +30,12 @@ class LabelGroup:
     recall: float
     precision: float
 
+    @property
+    def span(self) -> str:
+        """Training samples per label, from the rarest to the most frequent."""
+        few, most = f"{self.fewest:,}", f"{self.most:,}"
+        return most if few == most else f"{few}-{most}"
+
 
 def bands(hits: Hits, counts: npt.NDArray[np.int64], k: int) -> list[LabelGroup]:
     """Head, torso and tail; and unseen, if test labels were never seen in training.

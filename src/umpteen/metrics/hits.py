@@ -78,6 +78,8 @@ def judge(Y: Any, top: Any, k: Ks, n_labels: int | None = None) -> Hits:
     array([[ True, False],
            [ True, False]])
     """
+    if isinstance(Y, TopK):
+        raise LabelsError("Y is a TopK: metrics take (Y, top, k), evaluate takes (top, Y)")
     answers = check_answers(top, max(check_ks(k)))
     relevant = check_relevant(Y, answers, n_labels)
     return Hits(answers.labels, _found(relevant, answers.labels, once=True), relevant)

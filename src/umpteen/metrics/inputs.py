@@ -64,8 +64,6 @@ def check_relevant(Y: Any, top: TopK, n_labels: int | None = None) -> csr_matrix
     An indicator brings its own number of columns, so an answer outside of it is an error. Ids
     bring none: they are taken as wide as the answers.
     """
-    if isinstance(Y, TopK):
-        raise LabelsError("Y is a TopK: metrics take (Y, top, k), evaluate takes (top, Y)")
     relevant = check_labels(Y)
     if relevant.shape[0] != len(top):
         raise LabelsShapeError(

@@ -20,17 +20,19 @@ from umpteen.metrics.inputs import check_ks, check_pair
 from umpteen.metrics.propensity import Scored, psndcg, psp
 from umpteen.metrics.propensity import propensity as propensity_of
 
-_OF_HITS = {
+_PER_SAMPLE = {
     "precision": ranking.precision,
     "nDCG": ranking.ndcg,
     "recall": ranking.recall,
     "F1": ranking.f1,
+}
+_SCORED = {"PSP": psp, "PSnDCG": psndcg}
+_PER_LABEL = {
     "macro precision": macro.macro_precision,
     "macro recall": macro.macro_recall,
     "macro F1": macro.macro_f1_of_hits,
     "coverage": ranking.coverage,
 }
-_OF_SCORED = {"PSP": psp, "PSnDCG": psndcg}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,9 +82,9 @@ class Report:
     def _headline(self) -> str:
         parts = [f"{self.n_samples:,} samples, {self.n_labels:,} labels"]
         if self.n_samples_without_labels:
-            parts.append(f"{self.n_samples_without_labels:,} samples without labels")
+            parts.append(f"samples without labels: {self.n_samples_without_labels:,}")
         if self.n_unseen_labels:
-            parts.append(f"{self.n_unseen_labels:,} test labels never seen in training")
+            parts.append(f"test labels unseen in training: {self.n_unseen_labels:,}")
         return "; ".join(parts)
 
     def _metrics_table(self) -> Table:
@@ -94,8 +96,7 @@ class Report:
     def _groups_table(self) -> Table:
         k = max(self.ks)
         table = _table(
-            *("by training frequency", "labels", "samples per label", "share of test, %"),
-            *(f"recall@{k}, %", f"adds to P@{k}, %"),
+            *("group", "labels", "in training", "% of test", f"recall@{k}", f"part of P@{k}"),
         )
         for groups in (self.bands, self.deciles):
             for group in groups:
@@ -122,7 +123,7 @@ def evaluate(
     >>> top = TopK(labels=[[0, 1], [2, 0]], scores=[[0.9, 0.5], [0.8, 0.1]])
     >>> report = evaluate(top, [[0], [1, 2]], [[0], [0], [0, 1], [2]], ks=(1, 2))
     >>> round(report.metrics["recall@2"], 4), round(report.metrics["PSP@2"], 4)
-    (0.75, 0.6716)
+    (0.75, 0.6579)
     """
     if isinstance(Y_test, TopK):
         raise LabelsError("Y_test is a TopK: evaluate takes (top, Y_test, Y_train)")
@@ -137,10 +138,11 @@ def evaluate(
 
 
 def _report(hits: Hits, ks: tuple[int, ...], propensity: Any, counts: Any) -> Report:
-    metrics = {f"{name}@{k}": of(hits, k) for name, of in _OF_HITS.items() for k in ks}
+    metrics = {f"{name}@{k}": of(hits, k) for name, of in _PER_SAMPLE.items() for k in ks}
     if propensity is not None:
         scored = Scored.of(hits, propensity)
-        metrics |= {f"{name}@{k}": of(scored, k) for name, of in _OF_SCORED.items() for k in ks}
+        metrics |= {f"{name}@{k}": of(scored, k) for name, of in _SCORED.items() for k in ks}
+    metrics |= {f"{name}@{k}": of(hits, k) for name, of in _PER_LABEL.items() for k in ks}
     report = Report(
         ks=ks,
         metrics=metrics,
@@ -153,15 +155,16 @@ def _report(hits: Hits, ks: tuple[int, ...], propensity: Any, counts: Any) -> Re
 
 def _with_groups(report: Report, hits: Hits, counts: Any) -> Report:
     unseen = np.count_nonzero((counts == 0) & (hits.relevant_per_label > 0))
-    groups = {
-        "bands": frequency.bands(hits, counts, max(report.ks)),
-        "deciles": frequency.deciles(hits, counts, max(report.ks)),
-    }
-    return replace(report, n_unseen_labels=int(unseen), **groups)
+    return replace(
+        report,
+        n_unseen_labels=int(unseen),
+        bands=frequency.bands(hits, counts, max(report.ks)),
+        deciles=frequency.deciles(hits, counts, max(report.ks)),
+    )
 
 
 def _table(first: str, *others: str) -> Table:
-    table = Table(header_style="bold", title_justify="left")
+    table = Table(header_style="bold")
     table.add_column(first)
     for name in others:
         table.add_column(name, justify="right")
@@ -169,9 +172,8 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _cells(group: LabelGroup) -> list[str]:
-    span = f"{group.fewest:,} - {group.most:,}" if group.fewest < group.most else f"{group.most:,}"
     values = (group.test_share, group.recall, group.precision)
-    return [group.name, f"{group.n_labels:,}", span, *map(_percent, values)]
+    return [group.name, f"{group.n_labels:,}", group.span, *map(_percent, values)]
 
 
 def _percent(value: float) -> str:
