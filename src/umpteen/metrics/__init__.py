@@ -3,8 +3,8 @@
 Everything works on `TopK` or sparse matrices; nothing dense of size samples x labels is built.
 """
 
-from umpteen.metrics.hits import filter_pairs
 from umpteen.metrics.macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
+from umpteen.metrics.pairs import filter_pairs
 from umpteen.metrics.propensity import PROPENSITY_CONSTANTS, propensity, psndcg_at_k, psp_at_k
 from umpteen.metrics.ranking import coverage_at_k, f1_at_k, ndcg_at_k, precision_at_k, recall_at_k
 from umpteen.metrics.report import Report, evaluate

@@ -10,7 +10,6 @@ from umpteen.extras import require
 if TYPE_CHECKING:
     from umpteen.metrics.report import Report
 
-_SHADES = ("#9ecae1", "#4292c6", "#08519c", "#08306b")
 _BANDS = {"head": "#08519c", "torso": "#4292c6", "tail": "#e6862e", "unseen": "#a63603"}
 _GREY = "#555555"
 
@@ -33,12 +32,19 @@ def save(report: "Report", path: str | PathLike[str]) -> None:
 
 
 def _metrics(axes: Any, report: "Report") -> None:
-    names = list(dict.fromkeys(key.rpartition("@")[0] for key in report.metrics))[::-1]
+    names = report.metric_names[::-1]
     height = 0.8 / len(report.ks)
+    shades = require("matplotlib", "plots").colormaps["Blues"]
     for i, k in enumerate(report.ks):
         places = [row + 0.4 - height * (i + 0.5) for row in range(len(names))]
         values = [100 * report.metrics[f"{name}@{k}"] for name in names]
-        axes.barh(places, values, 0.9 * height, color=_SHADES[i % len(_SHADES)], label=f"@{k}")
+        axes.barh(
+            places,
+            values,
+            0.9 * height,
+            color=shades(0.4 + 0.5 * (i + 1) / len(report.ks)),
+            label=f"@{k}",
+        )
     axes.set_yticks(range(len(names)), names)
     axes.legend(
         frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=len(report.ks)

@@ -1,6 +1,6 @@
 """What the metrics take: relevant labels and answers, brought to one shape."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 from umpteen.validation import check_k, check_labels, is_single_label
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
-Ks: TypeAlias = "int | Iterable[int]"
+Ks: TypeAlias = "int | Sequence[int] | npt.NDArray[np.integer]"
 Value: TypeAlias = Any  # a float where k is a number, a FloatArray where it is a sequence
 
 

@@ -1,8 +1,8 @@
 """How good the first k answers are, averaged over labels: each label counts the same.
 
 Counted are the labels with a relevant sample in `Y`. Of the others nothing can be learned from
-`Y`, and with many labels they would drown the average. Where every label has one, these are
-the values of napkinXC and scikit-learn.
+`Y`, and with many labels they would drown the average. napkinXC counts them as zeros; where
+every label has a relevant sample, its values are the same.
 """
 
 from typing import Any

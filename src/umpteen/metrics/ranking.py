@@ -64,8 +64,8 @@ def coverage_at_k(Y: Any, top: Any, k: Ks) -> Value:
     """Share of the labels that are relevant somewhere which are found at least once.
 
     >>> from umpteen import TopK
-    >>> coverage_at_k([[2], [0, 1]], TopK([[2, 0], [2, 1]], [[0.9, 0.5]] * 2), k=2).__round__(4)
-    0.6667
+    >>> coverage_at_k([[2], [0, 1]], TopK([[2, 0], [2, 1]], [[0.9, 0.5]] * 2), k=[1, 2]).round(4)
+    array([0.3333, 0.6667])
     """
     hits = judge(Y, top, k)
     return at_each(k, lambda k: coverage(hits, k))

@@ -3,17 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
-from io import StringIO
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from rich.console import Console, Group
-from rich.table import Table
+from rich.console import Group
 
 from umpteen.base import TopK
 from umpteen.errors import LabelsError
-from umpteen.metrics import figure, frequency, macro, ranking
+from umpteen.metrics import figure, frequency, macro, ranking, tables
 from umpteen.metrics.frequency import LabelGroup
 from umpteen.metrics.hits import Hits, judge
 from umpteen.metrics.inputs import check_ks, check_pair
@@ -52,6 +50,11 @@ class Report:
     bands: list[LabelGroup] = field(default_factory=list)
     deciles: list[LabelGroup] = field(default_factory=list)
 
+    @property
+    def metric_names(self) -> list[str]:
+        """The metrics without their k, in the order of the table."""
+        return list(dict.fromkeys(key.rpartition("@")[0] for key in self.metrics))
+
     def to_dict(self) -> dict[str, Any]:
         """Everything in plain types, ready for JSON."""
         return {**asdict(self), "ks": list(self.ks)}
@@ -61,16 +64,10 @@ class Report:
         figure.save(self, path)
 
     def __rich__(self) -> Group:
-        parts: list[Any] = [self._headline(), self._metrics_table()]
-        if self.bands:
-            parts.append(self._groups_table())
-        return Group(*parts)
+        return tables.render(self)
 
     def __str__(self) -> str:
-        console = Console(file=StringIO(), width=96, color_system=None, force_terminal=False)
-        with console.capture() as captured:
-            console.print(self)
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        return tables.as_text(self)
 
     def __repr__(self) -> str:
         first = ", ".join(f"{name}={value:.4f}" for name, value in list(self.metrics.items())[:3])
@@ -78,31 +75,6 @@ class Report:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
-
-    def _headline(self) -> str:
-        parts = [f"{self.n_samples:,} samples, {self.n_labels:,} labels"]
-        if self.n_samples_without_labels:
-            parts.append(f"samples without labels: {self.n_samples_without_labels:,}")
-        if self.n_unseen_labels:
-            parts.append(f"test labels unseen in training: {self.n_unseen_labels:,}")
-        return "; ".join(parts)
-
-    def _metrics_table(self) -> Table:
-        table = _table("in %", *(f"@{k}" for k in self.ks))
-        for name in dict.fromkeys(key.rpartition("@")[0] for key in self.metrics):
-            table.add_row(name, *(_percent(self.metrics[f"{name}@{k}"]) for k in self.ks))
-        return table
-
-    def _groups_table(self) -> Table:
-        k = max(self.ks)
-        table = _table(
-            *("group", "labels", "in training", "% of test", f"recall@{k}", f"part of P@{k}"),
-        )
-        for groups in (self.bands, self.deciles):
-            for group in groups:
-                table.add_row(*_cells(group))
-            table.add_section()
-        return table
 
 
 def evaluate(
@@ -133,7 +105,7 @@ def evaluate(
         Y_test, Y_train = check_pair(Y_test, Y_train, ("Y_test", "Y_train"))
         counts = np.bincount(Y_train.indices, minlength=Y_train.shape[1])
         propensity = propensity_of(Y_train, a, b) if propensity is None else propensity
-    hits = judge(Y_test, top, ks, np.size(propensity))
+    hits = judge(Y_test, top, ks, None if propensity is None else np.size(propensity))
     return _report(hits, tuple(ks), propensity, counts)
 
 
@@ -161,20 +133,3 @@ def _with_groups(report: Report, hits: Hits, counts: Any) -> Report:
         bands=frequency.bands(hits, counts, max(report.ks)),
         deciles=frequency.deciles(hits, counts, max(report.ks)),
     )
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(header_style="bold")
-    table.add_column(first)
-    for name in others:
-        table.add_column(name, justify="right")
-    return table
-
-
-def _cells(group: LabelGroup) -> list[str]:
-    values = (group.test_share, group.recall, group.precision)
-    return [group.name, f"{group.n_labels:,}", group.span, *map(_percent, values)]
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.2f}"
