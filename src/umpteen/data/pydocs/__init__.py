@@ -1,0 +1,19 @@
+"""The built-in data set: say what you want, get the Python object that does it.
+
+Its samples are sentences from the documentation of the installed standard library, numpy, scipy
+and scikit-learn; the labels are the dotted names of the objects they describe.
+"""
+
+from umpteen.data.dataset import Dataset
+from umpteen.data.pydocs.storing import cached
+from umpteen.data.pydocs.collect import collect
+
+
+def load_pydocs() -> Dataset:
+    """The data set of this machine's Python and libraries: collected once, then cached.
+
+    The same versions give the same data set. Samples of the test part have ids that start with
+    `see-also/` (what other objects say of this one) or `sentence/` (held out of its docstring).
+    """
+    parts, label_texts = cached(collect)
+    return Dataset.from_samples(**parts, label_texts=label_texts, name="pydocs")
