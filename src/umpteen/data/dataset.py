@@ -126,7 +126,14 @@ class Dataset:
         if label_texts is not None:
             known = names if names is not None else map(str, range(Ys[0].shape[1]))
             texts = [label_texts.get(label, "") for label in known]
-        return cls(**parts, name=name, label_names=names, label_texts=texts)
+        return cls(
+            train=parts["train"],
+            dev=parts.get("dev"),
+            test=parts.get("test"),
+            name=name,
+            label_names=names,
+            label_texts=texts,
+        )
 
     @property
     def parts(self) -> dict[str, Part]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 
 from umpteen.extras import require
 
@@ -103,7 +103,7 @@ def _inputs(part: "Part") -> dict[str, float]:
         figures["words_per_text"] = _mean(np.array([len(text.split()) for text in part.texts]))
     else:
         figures["n_features"] = int(np.prod(part.X.shape[1:]))
-        if issparse(part.X):
+        if isinstance(part.X, csr_matrix):
             figures["features_per_sample"] = _mean(np.diff(part.X.indptr))
     return figures
 

@@ -62,7 +62,8 @@ class Hierarchy:
         draw = rng.integers(2**16, size=len(labels), dtype=np.uint16)
         level = _levels(draw >> 3, self.depth)
         node = self.offsets[level] + labels // self._spans()[level]
-        return self.words.ravel()[node * _WORDS_PER_NODE + (draw & 7)]
+        words: npt.NDArray[np.int32] = np.take(self.words, node * _WORDS_PER_NODE + (draw & 7))
+        return words
 
     def label_features(self, n_features: int) -> csr_matrix:
         """All words that a label may use, the rarer uses with less weight, unit length."""
@@ -87,7 +88,7 @@ class Hierarchy:
         return found.clip(max=self.n_labels - 1)
 
 
-def _levels(bits: npt.NDArray[np.integer], depth: int) -> npt.NDArray[np.integer]:
+def _levels(bits: npt.NDArray[np.integer], depth: int) -> Ints:
     """A level of 0 to `depth` from random bits, each level half as likely as the one before."""
     n_ones = [min(depth, (byte ^ (byte + 1)).bit_length() - 1) for byte in range(256)]
-    return np.array(n_ones, np.int64)[bits & 255]
+    return np.take(np.array(n_ones, np.int64), bits & 255)

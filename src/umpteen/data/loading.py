@@ -43,7 +43,7 @@ def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
 
 def _check_name(name: str) -> None:
     path = PurePosixPath(name.replace("\\", "/"))
-    if not path.parts or path.is_absolute() or ".." in path.parts or ":" in name:
+    if not path.parts or path.is_absolute() or ".." in path.parts or set(name) & set(":\0"):
         raise ParameterError(
             f"{name!r} is not the name of a data set: names stay inside the folder of data "
             "sets. For a data set elsewhere, pass folder='the folder above it'"
@@ -85,16 +85,18 @@ def _files(place: Path, stem: str) -> list[Path]:
 
 
 def _load_folder(place: Path, name: str) -> Dataset:
-    images = find_images(place)
-    if images and not _files(place, "train"):
-        samples = {part: read_images(*files) for part, files in images.items()}
-        return Dataset.from_samples(**samples, name=name)
-    from umpteen.data.formats import read, read_label_texts
+    label_texts = None
+    if _files(place, "train"):
+        from umpteen.data.formats import read, read_label_texts
 
-    files = {stem: _one_file(place, stem) for stem in (*_PARTS, "labels")}
-    parts = {part: read(files[part]) for part in _PARTS if files[part]}
-    label_texts = read_label_texts(files["labels"]) if files["labels"] else None
-    return Dataset.from_samples(**parts, label_texts=label_texts, name=name)
+        files = {stem: _one_file(place, stem) for stem in (*_PARTS, "labels")}
+        parts = {part: read(files[part]) for part in _PARTS if files[part]}
+        label_texts = read_label_texts(files["labels"]) if files["labels"] else None
+    else:
+        parts = {part: read_images(*images) for part, images in find_images(place).items()}
+    return Dataset.from_samples(
+        parts["train"], parts.get("dev"), parts.get("test"), label_texts=label_texts, name=name
+    )
 
 
 def _one_file(place: Path, stem: str) -> Path | None:

@@ -145,13 +145,14 @@ def _features(
 def _label_of_each_word(rng: np.random.Generator, Y: csr_matrix, per_sample: int) -> Ints:
     n_labels = np.diff(Y.indptr)[:, np.newaxis]
     choice = (rng.random((Y.shape[0], per_sample)) * n_labels).astype(np.int64)
-    return Y.indices[(Y.indptr[:-1, np.newaxis] + choice).ravel()].astype(np.int64)
+    return np.take(Y.indices, (Y.indptr[:-1, np.newaxis] + choice).ravel()).astype(np.int64)
 
 
 def _zipf(rng: np.random.Generator, n: int, size: int) -> Ints:
     """Ranks from 0 to n - 1, falling as 1 / rank, by inverting the distribution."""
     ranks = np.exp(rng.random(size) * np.log(n + 1.0)).astype(np.int64) - 1
-    return ranks.clip(max=n - 1)
+    clipped: Ints = np.minimum(ranks, n - 1)
+    return clipped
 
 
 def _counted(

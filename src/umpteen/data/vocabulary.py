@@ -55,7 +55,7 @@ def _given(part: Samples) -> csr_matrix:
         raise LabelsError(
             "train has numbered labels (Y) but another part has label names; use one of the two"
         )
-    return csr_matrix((len(part), 0), dtype=np.float32) if part.Y is None else check_labels(part.Y)
+    return _no_labels(len(part), 0) if part.Y is None else check_labels(part.Y)
 
 
 def _by_name(part: Samples, ids: Mapping[str, int]) -> csr_matrix:
@@ -65,8 +65,13 @@ def _by_name(part: Samples, ids: Mapping[str, int]) -> csr_matrix:
         )
     rows = part.labels if part.labels is not None else [[]] * len(part)
     if not rows:
-        return csr_matrix((0, len(ids)), dtype=np.float32)
+        return _no_labels(0, len(ids))
     return check_labels([[ids[name] for name in row] for row in rows], n_labels=len(ids))
+
+
+def _no_labels(n_samples: int, n_labels: int) -> csr_matrix:
+    nothing = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(n_samples + 1, np.int32)
+    return csr_matrix(nothing, shape=(n_samples, n_labels))
 
 
 def _as_wide(matrices: list[csr_matrix]) -> list[csr_matrix]:

@@ -5,8 +5,8 @@ and scikit-learn; the labels are the dotted names of the objects they describe.
 """
 
 from umpteen.data.dataset import Dataset
+from umpteen.data.pydocs.collecting import collect
 from umpteen.data.pydocs.storing import cached
-from umpteen.data.pydocs.collect import collect
 
 
 def load_pydocs() -> Dataset:
@@ -16,4 +16,6 @@ def load_pydocs() -> Dataset:
     `see-also/` (what other objects say of this one) or `sentence/` (held out of its docstring).
     """
     parts, label_texts = cached(collect)
-    return Dataset.from_samples(**parts, label_texts=label_texts, name="pydocs")
+    return Dataset.from_samples(
+        parts["train"], parts["dev"], parts["test"], label_texts=label_texts, name="pydocs"
+    )

@@ -54,7 +54,7 @@ def assemble(docstrings: Mapping[str, str], aliases: Mapping[str, str]) -> Colle
 
 def _key(text: str) -> str:
     """Equal for texts that differ only in case, spaces and punctuation."""
-    return " ".join(re.findall(r"\w+", text.lower()))
+    return re.sub(r"[\W_]+", "", text.lower())
 
 
 def _described(documents: Mapping[str, Document]) -> dict[str, _Sentence]:

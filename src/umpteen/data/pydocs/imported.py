@@ -41,7 +41,7 @@ _COMPILED = (
     "decimal errno faulthandler fcntl functools gc grp hashlib heapq io itertools lzma marshal "
     "math mmap operator os pickle pwd random re resource select signal socket sqlite3 ssl struct "
     "sys syslog termios threading time tracemalloc types unicodedata weakref zlib zoneinfo"
-).split()
+)
 
 
 class Found(NamedTuple):
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
 def compiled_docstrings() -> Found:
     """Docstrings of the builtins and of the standard library's modules that are written in C."""
-    return _collect(_import_all(_COMPILED))
+    return _collect(_import_all(_COMPILED.split()))
 
 
 def package_docstrings() -> Found:

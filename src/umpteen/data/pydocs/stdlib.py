@@ -17,9 +17,9 @@ from umpteen.data.pydocs.naming import is_public, shortest
 
 _Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
-_SKIPPED = frozenset(
-    "antigravity distutils ensurepip idlelib lib2to3 pydoc_data site-packages dist-packages test this "
-    "turtledemo ntpath nturl2path __pycache__ tests".split()
+_SKIPPED = (
+    "__main__ antigravity dist-packages distutils ensurepip idlelib lib2to3 ntpath nturl2path "
+    "pydoc_data site-packages test tests this turtledemo"
 )
 # Written in one module, typed as another, with no import that says so.
 _KNOWN_AS = {"genericpath": "os.path", "posixpath": "os.path", "_pyio": "io"}
@@ -53,16 +53,17 @@ def standard_library_docstrings() -> dict[str, str]:
         for public, home in _exports(module, modules):
             names.setdefault(home, []).append(public)
     docstrings: dict[str, str] = {}
-    for (home, local), publics in names.items():
-        definition = modules[home].definitions[local]
+    for (source, local), publics in names.items():
+        definition = modules[source].definitions[local]
         docstrings.update(_documented(shortest(publics), definition))
     return docstrings
 
 
 def _modules(folder: Path) -> Iterator[_Module]:
+    skipped = set(_SKIPPED.split())
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder).with_suffix("").parts
-        if _SKIPPED.isdisjoint(parts) and "__main__" not in parts and "-" not in parts[0]:
+        if skipped.isdisjoint(parts):
             is_package = parts[-1] == "__init__"
             name = ".".join(parts[:-1] if is_package else parts)
             tree = _parse(path)

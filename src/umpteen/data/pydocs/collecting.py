@@ -7,11 +7,11 @@ import sys
 from umpteen.data.pydocs.assemble import Collection, assemble
 from umpteen.data.pydocs.imported import compiled_docstrings, package_docstrings
 from umpteen.data.pydocs.stdlib import standard_library_docstrings
-from umpteen.data.pydocs.storing import decode, encode
+from umpteen.data.pydocs.storing import decode
 
 _TIME_LIMIT = 600  # seconds; it takes about ten
 _PROGRAM = (
-    "import sys; from umpteen.data.pydocs.collect import collect_here; "
+    "import sys; from umpteen.data.pydocs.collecting import collect_here; "
     "from umpteen.data.pydocs.storing import encode; "
     "sys.stdout.buffer.write(encode(collect_here()))"
 )
