@@ -125,7 +125,13 @@ def test_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
 def test_without_a_second_python_what_is_here_is_collected(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     monkeypatch.setattr(collecting, "collect_here", lambda: COLLECTION)
-    assert collecting._collect_there() is COLLECTION
+    assert collecting._collect_there() == COLLECTION._replace(is_complete=False)
+
+
+def test_incomplete_collection_is_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    storing.cached(lambda: COLLECTION._replace(is_complete=False))
+    assert not storing.cache_path().exists()
 
 
 DOCSTRING = """solve(a, b,

@@ -23,7 +23,7 @@ def make_extreme(
     exponent: float = 1.0,
     branching: int = 16,
     depth: int = 2,
-    noise: float = 0.3,
+    noise: float = 0.8,
     label_features: bool = False,
     test_fraction: float = 0.2,
     random_state: int = 0,

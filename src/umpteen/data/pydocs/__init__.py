@@ -15,7 +15,6 @@ def load_pydocs() -> Dataset:
     The same versions give the same data set. Samples of the test part have ids that start with
     `see-also/` (what other objects say of this one) or `sentence/` (held out of its docstring).
     """
-    parts, label_texts = cached(collect)
-    return Dataset.from_samples(
-        parts["train"], parts["dev"], parts["test"], label_texts=label_texts, name="pydocs"
-    )
+    collection = cached(collect)
+    train, dev, test = (collection.parts[part] for part in ("train", "dev", "test"))
+    return Dataset.from_samples(train, dev, test, label_texts=collection.label_texts, name="pydocs")

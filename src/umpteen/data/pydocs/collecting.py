@@ -42,4 +42,4 @@ def _collect_there() -> Collection:
         )
         return decode(child.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
-        return collect_here()
+        return collect_here()._replace(is_complete=False)

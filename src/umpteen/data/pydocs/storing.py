@@ -11,6 +11,7 @@ import platform
 import tempfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def cached(collect: Callable[[], Collection]) -> Collection:
     collection = None if path is None else _read(path)
     if collection is None:
         collection = collect()
-        if path is not None:
+        if path is not None and collection.is_complete:
             _write(path, encode(collection))
     return collection
 
@@ -78,11 +79,9 @@ def _write(path: Path, data: bytes) -> None:
     except OSError:
         return
     try:
-        with open(descriptor, "wb") as file:
+        with suppress(OSError), open(descriptor, "wb") as file:
             file.write(data)
-        os.replace(aside, path)
-    except OSError:
+            file.flush()
+            os.replace(aside, path)
+    finally:
         Path(aside).unlink(missing_ok=True)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
