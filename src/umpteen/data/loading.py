@@ -89,9 +89,9 @@ def _load_folder(place: Path, name: str) -> Dataset:
     if _files(place, "train"):
         from umpteen.data.formats import read, read_label_texts
 
-        files = {stem: _one_file(place, stem) for stem in (*_PARTS, "labels")}
-        parts = {part: read(files[part]) for part in _PARTS if files[part]}
-        label_texts = read_label_texts(files["labels"]) if files["labels"] else None
+        files = dict(_one_file_each(place))
+        parts = {part: read(files[part]) for part in _PARTS if part in files}
+        label_texts = read_label_texts(files["labels"]) if "labels" in files else None
     else:
         parts = {part: read_images(*images) for part, images in find_images(place).items()}
     return Dataset.from_samples(
@@ -99,9 +99,11 @@ def _load_folder(place: Path, name: str) -> Dataset:
     )
 
 
-def _one_file(place: Path, stem: str) -> Path | None:
-    files = _files(place, stem)
-    if len(files) > 1:
-        names = " and ".join(path.name for path in files)
-        raise DataFormatError(f"{place} has {names}; keep one of them, or move the others")
-    return files[0] if files else None
+def _one_file_each(place: Path) -> Iterator[tuple[str, Path]]:
+    for stem in (*_PARTS, "labels"):
+        files = _files(place, stem)
+        if len(files) > 1:
+            names = " and ".join(path.name for path in files)
+            raise DataFormatError(f"{place} has {names}; keep one of them, or move the others")
+        if files:
+            yield stem, files[0]

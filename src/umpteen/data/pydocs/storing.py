@@ -79,9 +79,9 @@ def _write(path: Path, data: bytes) -> None:
     except OSError:
         return
     try:
-        with suppress(OSError), open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
+        with suppress(OSError):
+            with open(descriptor, "wb") as file:
+                file.write(data)
             os.replace(aside, path)
     finally:
         Path(aside).unlink(missing_ok=True)
