@@ -19,7 +19,7 @@ from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, Paramet
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-Features: TypeAlias = "csr_matrix | npt.NDArray[np.float32]"
+Features: TypeAlias = csr_matrix | npt.NDArray[np.float32]
 
 _MAX_INT32 = np.iinfo(np.int32).max
 
