@@ -33,7 +33,8 @@ def read(
     array([[1., 0., 1.],
            [0., 0., 0.]], dtype=float32)
     """
-    return next(_samples(path, format, None, options))
+    (samples,) = _samples(path, format, None, options)
+    return samples
 
 
 def stream(
@@ -66,10 +67,11 @@ def write(
     Texts go to jsonl, csv, tsv, fasttext or parquet; matrices to xmc or svmlight. The file is
     there as a whole or not at all: an interrupted write leaves what was there before.
 
-    >>> import sys
-    >>> samples = Samples(texts=["boil the eggs"], labels=[["eggs", "boiling"]])
-    >>> write(samples, sys.stdout.buffer, format="fasttext")  # doctest: +SKIP
-    __label__eggs __label__boiling boil the eggs
+    >>> from io import BytesIO
+    >>> file = BytesIO()
+    >>> write(Samples(texts=["boil it"], labels=[["eggs"]]), file, format="fasttext")
+    >>> file.getvalue()
+    b'__label__eggs boil it\\n'
     """
     chosen = format_to_write(path, format)
     check_options(chosen, chosen.write, options)

@@ -100,12 +100,13 @@ def _of_content(head: bytes) -> Format | None:
     >>> _of_content(b"2 5 3\\n0,1 0:1 4:0.5\\n").name, _of_content(b"__label__a b\\n").name
     ('xmc', 'fasttext')
     """
-    first_line = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").partition(b"\n")[0]
-    words = {cell.strip(b'" \r').lower() for cell in re.split(rb"[,\t]", first_line)}
+    lines = head.removeprefix(b"\xef\xbb\xbf").splitlines()
+    first_line = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
+    words = {cell.strip(b'" ').lower() for cell in re.split(rb"[,\t]", first_line)}
     shown = {
         "parquet": head.startswith(b"PAR1"),
         "xmc": xmc.HEADER.fullmatch(first_line),
-        "svmlight": _ROW.fullmatch(first_line.rstrip(b"\r")) or first_line.startswith(b"#"),
+        "svmlight": _ROW.fullmatch(first_line),
         "jsonl": first_line.lstrip().startswith(b"{"),
         "tsv": b"text" in words and b"\t" in first_line,
         "csv": b"text" in words,

@@ -129,7 +129,7 @@ def lines_of(X: csr_matrix, Y: csr_matrix | None, first_feature: int) -> Iterato
     for i in range(X.shape[0]):
         row = slice(X.indptr[i], X.indptr[i + 1])
         names = (X.indices[row] + first_feature).tolist()
-        numbers = X.data[row].astype("U16").tolist()
+        numbers = X.data[row].astype("U32").tolist()
         labels = [] if Y is None else Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist()
         features = (f"{n}:{v.removesuffix('.0')}" for n, v in zip(names, numbers, strict=True))
         yield ",".join(map(str, labels)) + " " + " ".join(features)

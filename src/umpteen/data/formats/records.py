@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from umpteen.data.samples import Samples
-from umpteen.errors import DataFormatError
+from umpteen.errors import DataFormatError, LabelsShapeError
 
 LABELS_FIELD = "labels"
 
@@ -37,6 +37,11 @@ def records_of(samples: Samples, written_as: str) -> Iterator[Record]:
             f"{written_as} holds texts, but these samples are matrices: "
             "write them as xmc or svmlight"
         )
+    for name, values in (("labels", samples.labels), ("ids", samples.ids)):
+        if values is not None and len(values) != len(samples.texts):
+            raise LabelsShapeError(
+                f"{len(samples.texts):,} texts but {len(values):,} {name}; each text has its own"
+            )
     for i, text in enumerate(samples.texts):
         labels = None if samples.labels is None else samples.labels[i]
         yield Record(text, labels, None if samples.ids is None else samples.ids[i])
@@ -88,7 +93,7 @@ def _find_fields(
 
 
 def _missing(name: str, fields: tuple[str, ...], option: str, cutoff: float) -> str:
-    shown = ", ".join(map(repr, fields[:20])) or "no fields at all"
+    shown = ", ".join(f"{field!r:.40}" for field in fields[:20]) or "no fields at all"
     close = get_close_matches(name, fields, n=1, cutoff=cutoff)
     advice = f"did you mean {option}={close[0]!r}?" if close else f"name it with {option}="
     return f"no {name!r} among {shown}; {advice}"
