@@ -227,7 +227,10 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Checked `X` and `Y`, and what every fitted classifier knows about them."""
         check_parameters(self)
         if Y is None:
-            raise LabelsError("fit requires Y to be passed, but the target Y is None")
+            raise LabelsError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                "fit(X, Y), where row i of Y holds the labels of row i of X"
+            )
         X = check_features(X)
         if X.shape[0] == 0:
             raise FeaturesError(

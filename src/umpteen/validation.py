@@ -113,7 +113,7 @@ def is_single_label(Y: Any) -> bool:
     >>> is_single_label([2, 0, 1]), is_single_label([[2], [0, 1]])
     (True, False)
     """
-    return not sparse.issparse(Y) and not _is_list_of_lists(Y) and np.ndim(Y) == 1
+    return not sparse.issparse(Y) and not _is_list_of_lists(Y) and np.asarray(Y).ndim == 1
 
 
 def _row_mismatch(labels: csr_matrix, n_samples: int, name: str) -> str:
@@ -142,12 +142,13 @@ def _dense_features(X: Any, name: str) -> npt.NDArray[np.float32]:
     array = _as_array(X, name, FeaturesError)
     if array.ndim != 2:
         advice = (
-            f"use {name}.reshape(1, -1) for one sample"
+            f"{name}.reshape(1, -1) for one sample"
             if array.ndim == 1
-            else "flatten each sample"
+            else f"{name}.reshape(len({name}), -1)"
         )
         raise FeaturesError(
-            f"{name} has shape {array.shape}; expected 2 dimensions, one row per sample: {advice}"
+            f"{name} has shape {array.shape}; expected 2 dimensions, one row per sample. "
+            f"Reshape your data: {advice}"
         )
     _check_width(array.shape, name)
     array = np.ascontiguousarray(_as_float32(array))
@@ -160,7 +161,10 @@ def _dense_features(X: Any, name: str) -> npt.NDArray[np.float32]:
 
 def _check_width(shape: tuple[int, ...], name: str) -> None:
     if shape[1] == 0:
-        raise FeaturesError(f"{name} has no columns, 0 feature(s); a minimum of 1 is required")
+        raise FeaturesError(
+            f"{name} has no columns: Found array with 0 feature(s) (shape={shape}) while a minimum "
+            "of 1 is required. Is the vocabulary of the vectorizer empty?"
+        )
 
 
 def _refuse_values(values: npt.NDArray[Any], count: int, row: int, name: str) -> None:
@@ -179,7 +183,7 @@ def _as_float32(values: Any) -> npt.NDArray[np.float32]:
 def _sparse_labels(Y: Any, name: str) -> csr_matrix:
     def relevant(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         _check_relevance(values, name)
-        return (values != 0).astype(np.float32)
+        return np.asarray(values != 0, dtype=np.float32)
 
     return _indicator(_canonical_csr(Y, relevant, name, LabelsError))
 

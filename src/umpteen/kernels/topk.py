@@ -38,6 +38,7 @@ def sparse_topk(samples: Any, postings: Any, n_labels: int, k: int) -> tuple[Lab
     seen = np.zeros(n_labels, np.bool_)
     touched = np.empty(n_labels, np.int32)
     for row in range(n_samples):
+        row_labels, row_scores = best_labels[row], best_scores[row]
         n_touched = 0
         for entry in range(indptr[row], indptr[row + 1]):
             feature = features[entry]
@@ -51,10 +52,10 @@ def sparse_topk(samples: Any, postings: Any, n_labels: int, k: int) -> tuple[Lab
         kept = 0
         for label in touched[:n_touched]:
             if scores[label] != 0:
-                kept = offer(best_labels[row], best_scores[row], kept, label, scores[label])
+                kept = offer(row_labels, row_scores, kept, label, scores[label])
             scores[label] = 0
             seen[label] = False
-        best_first(best_labels[row], best_scores[row], kept)
+        best_first(row_labels, row_scores, kept)
     return best_labels, best_scores
 
 
@@ -65,11 +66,12 @@ def dense_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
     best_labels = np.empty((n_samples, k), np.int32)
     best_scores = np.empty((n_samples, k), np.float32)
     for row in range(n_samples):
+        row_labels, row_scores = best_labels[row], best_scores[row]
         kept = 0
         for label in range(n_labels):
             if scores[row, label] != 0:
-                kept = offer(best_labels[row], best_scores[row], kept, label, scores[row, label])
-        best_first(best_labels[row], best_scores[row], kept)
+                kept = offer(row_labels, row_scores, kept, label, scores[row, label])
+        best_first(row_labels, row_scores, kept)
     return best_labels, best_scores
 
 
