@@ -3,8 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from inspect import get_annotations
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,7 @@ class TopK:
     scores: npt.NDArray[np.float32]
 
     def __post_init__(self) -> None:
-        labels = np.asarray(self.labels, dtype=np.int32)
+        labels = _as_label_ids(self.labels)
         scores = np.asarray(self.scores, dtype=np.float32)
         if labels.ndim != 2 or labels.shape != scores.shape:
             raise LabelsShapeError(
@@ -73,14 +74,14 @@ class TopK:
 
     def first(self, k: int) -> "TopK":
         """The best `k` of these."""
+        k = check_k(k)
         return TopK(self.labels[:, :k], self.scores[:, :k])
 
     def to_csr(self, n_labels: int) -> csr_matrix:
         """Scores as a sparse matrix `(samples, n_labels)`; absent labels are not stored."""
+        self._check_ids_below(n_labels)
         given = self.labels >= 0
-        if given.any() and self.labels.max() >= n_labels:
-            raise LabelsError(f"label id {self.labels.max():,} does not fit n_labels={n_labels:,}")
-        indptr = np.concatenate([[0], np.cumsum(given.sum(axis=1))]).astype(np.int32)
+        indptr = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
         matrix = csr_matrix(
             (self.scores[given], self.labels[given], indptr), shape=(len(self), n_labels)
         )
@@ -89,6 +90,7 @@ class TopK:
 
     def names(self, label_names: Sequence[str]) -> list[list[tuple[str, float]]]:
         """For each sample its (name, score) pairs, best first."""
+        self._check_ids_below(len(label_names))
         return [
             [
                 (label_names[label], round(float(score), 6))
@@ -114,8 +116,8 @@ class TopK:
         >>> TopK.from_csr(csr_matrix([[0.5, 0.0, 0.9, 0.5]]), k=2).labels
         array([[2, 0]], dtype=int32)
         """
-        matrix = check_features(scores, name="scores")
-        matrix = csr_matrix(matrix)
+        k = check_k(k)
+        matrix = csr_matrix(check_features(scores, name="scores"))
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         order = np.lexsort((matrix.indices, -matrix.data, rows))
         rank = np.arange(len(order)) - np.repeat(matrix.indptr[:-1], np.diff(matrix.indptr))
@@ -125,6 +127,21 @@ class TopK:
         labels[rows[order], rank] = matrix.indices[order]
         values[rows[order], rank] = matrix.data[order]
         return cls(labels, values)
+
+    def _check_ids_below(self, n_labels: int) -> None:
+        if self.labels.size and self.labels.max() >= n_labels:
+            raise LabelsError(
+                f"label id {self.labels.max():,} does not fit {n_labels:,} labels, numbered from 0"
+            )
+
+
+def _as_label_ids(labels: Any) -> npt.NDArray[np.int32]:
+    ids = np.asarray(labels)
+    if ids.size and (ids.dtype.kind not in "iu" or ids.max() > np.iinfo(np.int32).max):
+        raise LabelsError(
+            f"labels of dtype {ids.dtype} are not label ids: expected whole numbers of 32 bits"
+        )
+    return ids.astype(np.int32, copy=False)
 
 
 class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -145,10 +162,11 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     **Writing a method.** Keyword-only constructor that only stores its arguments;
     `_parameter_constraints` says what they may be; `fit` begins with `_check_fit` and stores
     what it learns in attributes that end in `_` (arrays, sparse matrices, numbers, texts, lists
-    of these: that is what `save` writes); `_topk` answers for checked input.
+    of these: that is what `save` writes), each declared in the class (`centroids_: Features`):
+    once all of them are there, the classifier counts as fitted; `_topk` answers for checked input.
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012  scikit-learn's name
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     n_features_in_: int
     n_labels_: int
@@ -176,7 +194,8 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """The labels of each sample: a sparse indicator `(n, n_labels)`.
 
         As many labels per sample as training samples had on average (at least one): a rule that
-        needs no calibrated scores. A classifier that was fitted on a 1-D array answers with one.
+        needs no calibrated scores. A classifier that was fitted on a 1-D array answers with a
+        1-D array of label ids, -1 where there is nothing to offer.
         """
         top = self.predict_topk(X, k=self._n_predicted())
         if self.single_label_:
@@ -188,7 +207,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Precision at 1: how often the best label is a relevant one."""
         best = self.predict_topk(X, k=1).labels[:, 0]
-        labels = check_labels(Y, n_samples=len(best), n_labels=self._n_labels_of(Y))
+        labels = check_labels(Y, n_samples=len(best))
         known = (best >= 0) & (best < labels.shape[1])
         hits = np.zeros(len(best))
         hits[known] = np.asarray(labels[np.flatnonzero(known), best[known]]).ravel()
@@ -212,7 +231,10 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Checked `X` and `Y`, and what every fitted classifier knows about them."""
         check_parameters(self)
         if Y is None:
-            raise LabelsError("fit requires Y to be passed, but the target Y is None")
+            raise LabelsError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                "fit(X, Y), where row i of Y holds the labels of row i of X"
+            )
         X = check_features(X)
         if X.shape[0] == 0:
             raise FeaturesError(
@@ -222,6 +244,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         labels = check_labels(Y, n_samples=X.shape[0])
         if labels.nnz == 0:
             raise LabelsError("Y has no relevant label at all; there is nothing to learn")
+        self._forget()
         self.n_features_in_ = int(X.shape[1])
         self.n_labels_ = int(labels.shape[1])
         self.single_label_ = is_single_label(Y)
@@ -231,26 +254,31 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_predict(self, X: Any) -> Features:
         self._check_fitted()
-        return check_features(X, n_features=self.n_features_in_)
+        return check_features(X, n_features=self.n_features_in_, model=type(self).__name__)
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "n_labels_"):
+        if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet: call fit(X, Y) first, "
                 "or umpteen.load a saved one"
             )
 
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that an interrupted one leaves no mixture of both."""
+        for name in self._fitted_names():
+            self.__dict__.pop(name, None)
+
+    @classmethod
+    def _fitted_names(cls) -> set[str]:
+        declared = {name for base in cls.__mro__ for name in get_annotations(base)}
+        return {name for name in declared if name.endswith("_") and not name.startswith("_")}
+
     def _n_predicted(self) -> int:
         self._check_fitted()
         return self.labels_per_sample_
 
-    def _n_labels_of(self, Y: Any) -> int | None:
-        """Columns that ids stand for; an indicator brings its own."""
-        written_as_ids = is_single_label(Y) or isinstance(Y, list | tuple)
-        return None if not written_as_ids else self.n_labels_
-
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_labels_")
+        return all(hasattr(self, name) for name in self._fitted_names())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

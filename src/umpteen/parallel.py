@@ -8,9 +8,9 @@ yields results in the order of `items`.
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
@@ -95,16 +95,17 @@ def run(
     """
     items = list(items)
     results = []
-    for item, result in zip(items, _results(function, items, n_jobs), strict=True):
-        results.append(result)
-        if done is not None:
-            done(item)
+    with closing(_results(function, items, n_jobs)) as arriving:  # also when `done` fails
+        for item, result in zip(items, arriving, strict=True):
+            results.append(result)
+            if done is not None:
+                done(item)
     return results
 
 
 def _results(
     function: Callable[[Item], Result], items: list[Item], n_jobs: int | None
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     chosen = _engine.get()
     if chosen is not None:
         yield from chosen.map(function, items)

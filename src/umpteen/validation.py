@@ -6,13 +6,21 @@ sees it; what was passed in is never modified.
 """
 
 import math
+from array import array as packed
+from collections.abc import Callable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse import csr_matrix
-from sklearn.utils._param_validation import validate_parameter_constraints
+from scipy.sparse import coo_matrix, csr_matrix
+from sklearn.utils._param_validation import (
+    Interval,
+    Options,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ParameterError
 
@@ -21,7 +29,12 @@ if TYPE_CHECKING:
 
 Features: TypeAlias = csr_matrix | npt.NDArray[np.float32]
 
+# What parameters that many methods share may be, for their `_parameter_constraints`.
+N_JOBS = [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None]
+VERBOSE = ["boolean", StrOptions({"auto"})]
+
 _MAX_INT32 = np.iinfo(np.int32).max
+_MAX_INT64 = np.iinfo(np.int64).max
 
 
 def check_parameters(estimator: "BaseEstimator") -> None:
@@ -47,7 +60,9 @@ def check_k(k: Any) -> int:
     return int(k)
 
 
-def check_features(X: Any, *, n_features: int | None = None, name: str = "X") -> Features:
+def check_features(
+    X: Any, *, n_features: int | None = None, name: str = "X", model: str = "model"
+) -> Features:
     """`X` as canonical CSR or C-ordered array of float32, with one row per sample.
 
     >>> check_features([[0, 1], [2, 3]])
@@ -57,8 +72,8 @@ def check_features(X: Any, *, n_features: int | None = None, name: str = "X") ->
     features = _sparse_features(X, name) if sparse.issparse(X) else _dense_features(X, name)
     if n_features is not None and features.shape[1] != n_features:
         raise FeaturesError(
-            f"{name} has {features.shape[1]:,} features, but the model was trained on "
-            f"{n_features:,}; use the same vectorizer (not fitted again) as in training"
+            f"{name} has {features.shape[1]:,} features, but {model} is expecting {n_features:,} "
+            "features as input; use the same vectorizer (not fitted again) as in training"
         )
     return features
 
@@ -78,8 +93,8 @@ def check_labels(
     """
     if sparse.issparse(Y):
         labels = _sparse_labels(Y, name)
-    elif isinstance(Y, list | tuple) and any(_is_id_list(row) for row in Y):
-        labels = _labels_of_lists(Y, n_labels, name)
+    elif _is_list_of_lists(Y):
+        labels = _labels_of_lists(list(Y), n_labels, name)
     else:
         labels = _dense_labels(Y, n_labels, name)
     if n_samples is not None and labels.shape[0] != n_samples:
@@ -98,11 +113,7 @@ def is_single_label(Y: Any) -> bool:
     >>> is_single_label([2, 0, 1]), is_single_label([[2], [0, 1]])
     (True, False)
     """
-    if sparse.issparse(Y):
-        return False
-    if isinstance(Y, list | tuple):
-        return not any(_is_id_list(row) for row in Y)
-    return np.ndim(Y) == 1
+    return not sparse.issparse(Y) and not _is_list_of_lists(Y) and np.asarray(Y).ndim == 1
 
 
 def _row_mismatch(labels: csr_matrix, n_samples: int, name: str) -> str:
@@ -118,12 +129,8 @@ def _row_mismatch(labels: csr_matrix, n_samples: int, name: str) -> str:
 
 
 def _sparse_features(X: Any, name: str) -> csr_matrix:
-    _check_number_type(X.dtype, name, FeaturesError)
-    _check_width(X.shape, name)
-    matrix = _checked_structure(X, name, FeaturesError)
-    with np.errstate(over="ignore"):
-        values = matrix.data.astype(np.float32, copy=False)
-    matrix = _canonical(matrix, values, name, FeaturesError)
+    matrix = _canonical_csr(X, _as_float32, name, FeaturesError)
+    _check_width(matrix.shape, name)
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if len(bad):
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
@@ -135,16 +142,16 @@ def _dense_features(X: Any, name: str) -> npt.NDArray[np.float32]:
     array = _as_array(X, name, FeaturesError)
     if array.ndim != 2:
         advice = (
-            f"use {name}.reshape(1, -1) for one sample"
+            f"{name}.reshape(1, -1) for one sample"
             if array.ndim == 1
-            else "flatten each sample"
+            else f"{name}.reshape(len({name}), -1)"
         )
         raise FeaturesError(
-            f"{name} has shape {array.shape}; expected 2 dimensions, one row per sample: {advice}"
+            f"{name} has shape {array.shape}; expected 2 dimensions, one row per sample. "
+            f"Reshape your data: {advice}"
         )
     _check_width(array.shape, name)
-    with np.errstate(over="ignore"):
-        array = np.ascontiguousarray(array, dtype=np.float32)
+    array = np.ascontiguousarray(_as_float32(array))
     if not math.isfinite(array.sum(dtype=np.float64)):
         rows, columns = np.nonzero(~np.isfinite(array))
         if len(rows):
@@ -154,7 +161,10 @@ def _dense_features(X: Any, name: str) -> npt.NDArray[np.float32]:
 
 def _check_width(shape: tuple[int, ...], name: str) -> None:
     if shape[1] == 0:
-        raise FeaturesError(f"{name} has no columns, 0 feature(s); a minimum of 1 is required")
+        raise FeaturesError(
+            f"{name} has no columns: Found array with 0 feature(s) (shape={shape}) while a minimum "
+            "of 1 is required. Is the vocabulary of the vectorizer empty?"
+        )
 
 
 def _refuse_values(values: npt.NDArray[Any], count: int, row: int, name: str) -> None:
@@ -165,12 +175,17 @@ def _refuse_values(values: npt.NDArray[Any], count: int, row: int, name: str) ->
     )
 
 
+def _as_float32(values: Any) -> npt.NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # infinity is refused later, by name
+        return np.asarray(values, dtype=np.float32)
+
+
 def _sparse_labels(Y: Any, name: str) -> csr_matrix:
-    _check_number_type(Y.dtype, name, LabelsError)
-    matrix = _checked_structure(Y, name, LabelsError)
-    _check_relevance(matrix.data, name)
-    relevant = (matrix.data != 0).astype(np.float32)
-    return _indicator(_canonical(matrix, relevant, name, LabelsError))
+    def relevant(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        _check_relevance(values, name)
+        return np.asarray(values != 0, dtype=np.float32)
+
+    return _indicator(_canonical_csr(Y, relevant, name, LabelsError))
 
 
 def _dense_labels(Y: Any, n_labels: int | None, name: str) -> csr_matrix:
@@ -183,7 +198,12 @@ def _dense_labels(Y: Any, n_labels: int | None, name: str) -> csr_matrix:
             "a list of label-id lists, or one label id per sample"
         )
     _check_relevance(array, name)
-    return _indicator(csr_matrix(array))
+    if array.shape[1] == 1 and array.size and array.max() > 1:
+        raise LabelsError(
+            f"{name} has one column with values up to {array.max()}: for one label id per sample "
+            f"pass {name}.ravel(); for one label pass {name} > 0"
+        )
+    return _indicator(csr_matrix(array != 0))
 
 
 def _labels_of_ids(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> csr_matrix:
@@ -195,7 +215,6 @@ def _labels_of_ids(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> cs
                 f"{name} is 1-D with fractions (Unknown label type: continuous); "
                 "expected one label id, a whole number, per sample"
             )
-    ids = ids.astype(np.int64)
     n_columns = _n_columns(ids, n_labels, name)
     indptr = np.arange(len(ids) + 1, dtype=np.int32)
     ones = np.ones(len(ids), np.float32)
@@ -203,37 +222,52 @@ def _labels_of_ids(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> cs
 
 
 def _labels_of_lists(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
-    ids: list[int] = []
-    indptr = np.zeros(len(rows) + 1, np.int32)
+    ids = packed("q")
+    indptr = np.zeros(len(rows) + 1, np.int64)
     for i, row in enumerate(rows):
-        if not _is_id_list(row):
+        _check_id_list(row, f"{name}[{i}]")
+        try:
+            ids.extend(row)
+        except OverflowError:
             raise LabelsError(
-                f"{name}[{i}] is {row!r}; expected a list of label ids, as in the other rows"
-            )
-        for value in row:
-            if isinstance(value, str):
-                raise LabelsError(
-                    f"{name}[{i}] holds the text {value!r}; expected label ids (whole numbers). "
-                    "Tagger takes texts and label names"
-                )
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise LabelsError(f"{name}[{i}] holds {value!r}; expected label ids, whole numbers")
-            ids.append(int(value))
+                f"{name}[{i}] holds a label id beyond 64 bits; count from 0"
+            ) from None
         indptr[i + 1] = len(ids)
-    try:
-        array = np.asarray(ids, np.int64)
-    except OverflowError:
-        raise LabelsError(f"{name} holds a label id beyond 64 bits; number labels from 0") from None
+    array = np.array(ids, np.int64)
     n_columns = _n_columns(array, n_labels, name)
-    ones = np.ones(len(array), np.float32)
-    matrix = csr_matrix((ones, array.astype(np.int32), indptr), shape=(len(rows), n_columns))
-    return _indicator(_canonical(matrix, ones, name, LabelsError))
+    _check_not_an_indicator(array, np.diff(indptr), name)
+    matrix = csr_matrix((np.ones(len(array)), array, indptr), shape=(len(rows), n_columns))
+    return _indicator(_canonical_csr(matrix, _as_float32, name, LabelsError))
 
 
-def _n_columns(ids: npt.NDArray[np.int64], n_labels: int | None, name: str) -> int:
+def _check_id_list(row: Any, name: str) -> None:
+    if not _is_id_list(row):
+        raise LabelsError(f"{name} is {row!r}; expected a list of label ids, as in the other rows")
+    for value in row:
+        if isinstance(value, str):
+            raise LabelsError(
+                f"{name} holds the text {value!r}; expected label ids (whole numbers). "
+                "Tagger takes texts and label names"
+            )
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise LabelsError(f"{name} holds {value!r}; expected label ids, whole numbers")
+
+
+def _check_not_an_indicator(
+    ids: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], name: str
+) -> None:
+    # Three or more ids that are all 0 or 1, in every row, repeat themselves: 0s and 1s are meant.
+    if lengths.min() == lengths.max() > 2 and ids.max() <= 1:
+        raise LabelsError(
+            f"{name} is a list of lists of 0 and 1; lists are read as label ids: pass an "
+            f"indicator as an array, np.array({name})"
+        )
+
+
+def _n_columns(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> int:
     if len(ids) and ids.min() < 0:
         raise LabelsError(
-            f"{name} holds the label id {ids.min()}; ids start at 0. "
+            f"{name} holds the label id {int(ids.min())}; ids start at 0. "
             "A sample without labels has an empty list"
         )
     largest = int(ids.max()) if len(ids) else -1
@@ -265,6 +299,13 @@ def _indicator(matrix: csr_matrix) -> csr_matrix:
     return csr_matrix((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+def _is_list_of_lists(Y: Any) -> bool:
+    """Whether any row is a list of ids; also rows in an object array or a pandas Series."""
+    if isinstance(Y, list | tuple) or (getattr(Y, "dtype", None) == np.object_ and Y.ndim == 1):
+        return any(_is_id_list(row) for row in Y)
+    return False
+
+
 def _is_id_list(row: Any) -> bool:
     return isinstance(row, list | tuple | set | frozenset) or (
         isinstance(row, np.ndarray) and row.ndim == 1
@@ -292,41 +333,54 @@ def _check_number_type(dtype: np.dtype[Any], name: str, error: type[ValueError])
     )
 
 
-def _checked_structure(matrix: Any, name: str, error: type[ValueError]) -> csr_matrix:
-    """CSR of any sparse format, once its indices are known to be in range."""
+def _canonical_csr(
+    matrix: Any,
+    convert: Callable[[npt.NDArray[Any]], npt.NDArray[np.float32]],
+    name: str,
+    error: type[ValueError],
+) -> csr_matrix:
+    """Any sparse matrix as sorted, unique, 32-bit CSR of converted values.
+
+    Values are converted before duplicates are added up: 256 ones of int8 would add up to 0.
+    Shares memory where it can.
+    """
+    _check_number_type(matrix.dtype, name, error)
+    if matrix.ndim != 2:
+        raise error(f"{name} has shape {matrix.shape}; expected 2 dimensions, one row per sample")
+    if max(matrix.nnz, *matrix.shape) > _MAX_INT32:
+        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into parts")
     try:
-        if matrix.ndim != 2:
-            raise ValueError(f"shape {matrix.shape}, expected 2 dimensions")
-        if matrix.format == "coo":
-            for axis, index in enumerate((matrix.row, matrix.col)):
-                if len(index) and (index.min() < 0 or index.max() >= matrix.shape[axis]):
-                    raise ValueError(f"an index is outside 0..{matrix.shape[axis] - 1}")
-        elif matrix.format in ("csr", "csc"):
-            matrix.check_format(full_check=True)
-        return csr_matrix(matrix)
-    except ValueError as problem:
+        fresh = _checked_structure(matrix)
+    except (ValueError, IndexError) as problem:
         raise error(
             f"{name} is a damaged sparse matrix ({problem}); build it again, for example "
             "from (values, (rows, columns)) with scipy.sparse.coo_array"
         ) from None
-
-
-def _canonical(
-    matrix: csr_matrix, values: npt.NDArray[np.float32], name: str, error: type[ValueError]
-) -> csr_matrix:
-    """The matrix with other values, 32-bit, sorted, unique; shares memory where it can."""
-    if max(matrix.nnz, *matrix.shape) > _MAX_INT32:
-        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into parts")
-    n_stored = int(matrix.indptr[-1])
+    fresh.data = convert(fresh.data)
+    fresh = csr_matrix(fresh)
     fresh = csr_matrix(  # anew, so that scipy looks at the order itself, not at an old flag
         (
-            values[:n_stored],
-            matrix.indices[:n_stored].astype(np.int32, copy=False),
-            matrix.indptr.astype(np.int32, copy=False),
+            fresh.data,
+            fresh.indices.astype(np.int32, copy=False),
+            fresh.indptr.astype(np.int32, copy=False),
         ),
-        shape=matrix.shape,
+        shape=fresh.shape,
     )
     if not fresh.has_canonical_format:
         fresh = fresh.copy()
         fresh.sum_duplicates()
     return fresh
+
+
+def _checked_structure(matrix: Any) -> Any:
+    """The same entries in a new CSR, CSC or COO object, once its indices are known to be in range.
+
+    New, because scipy's own check replaces the arrays of the object that it looks at.
+    """
+    if matrix.format in ("csr", "csc"):
+        parts = (matrix.data, matrix.indices, matrix.indptr)
+        fresh = type(matrix)(parts, shape=matrix.shape)
+        fresh.check_format(full_check=True)
+        return fresh
+    entries = matrix.tocoo()
+    return coo_matrix((entries.data, (entries.row, entries.col)), shape=matrix.shape)

@@ -1,0 +1,83 @@
+"""What the contract's checks need to know about each classifier: a new one adds a line to `CASES`.
+
+The toy data is a checkerboard. Sample i is of kind `i % N_KINDS`; kind j has the features j and
+j + N_KINDS, the label j, and a wider label that it shares with its neighbour. So the best label
+of a sample is its kind, whatever the method.
+"""
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import isabstract
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+import umpteen
+from umpteen.base import ExtremeClassifier
+
+N_KINDS = 4
+N_LABELS = N_KINDS + N_KINDS // 2
+N_SAMPLES = 10 * N_KINDS
+
+
+@dataclass(frozen=True)
+class Case:
+    """How one classifier is built, small and fast, and trained."""
+
+    build: Callable[..., ExtremeClassifier]
+    fit: Callable[[Any, Any, Any], ExtremeClassifier] = lambda model, X, Y: model.fit(X, Y)
+    fits_on_labels_alone: bool = True  # fit(X, Y) is all: scikit-learn's own tools can drive it
+    bad_parameters: tuple[dict[str, Any], ...] = ()
+    failed_checks: dict[str, str] = field(default_factory=dict)  # beyond SPARSE_MULTI_LABEL
+
+    def fitted(self, X: Any, Y: Any, **parameters: Any) -> ExtremeClassifier:
+        return self.fit(self.build(**parameters), X, Y)
+
+
+CASES = {
+    "NearestCentroid": Case(lambda **parameters: umpteen.NearestCentroid(**parameters)),
+}
+
+BAD_PARAMETERS = ({"n_jobs": 0}, {"n_jobs": -2}, {"n_jobs": 1.5}, {"verbose": "loud"})
+
+
+def classifiers() -> dict[str, type[ExtremeClassifier]]:
+    """Every classifier of the package by name, found by importing all of it."""
+    for module in pkgutil.walk_packages(umpteen.__path__, "umpteen."):
+        if not module.name.endswith("__main__"):
+            try:
+                import_module(module.name)
+            except ModuleNotFoundError:  # an optional part that is not installed
+                continue
+    return {found.__name__: found for found in sorted(_below(ExtremeClassifier), key=str)}
+
+
+def _below(parent: type) -> set[type]:
+    found = {child for child in parent.__subclasses__() if child.__module__.startswith("umpteen.")}
+    below = set().union(*(_below(child) for child in found))
+    return {child for child in found | below if not isabstract(child) and child.__name__[0] != "_"}
+
+
+def checkerboard() -> tuple[csr_matrix, csr_matrix]:
+    kind = kinds()
+    ones = np.ones(2 * N_SAMPLES, np.float32)
+    rows = np.repeat(np.arange(N_SAMPLES), 2)
+    features = np.column_stack([kind, kind + N_KINDS]).ravel()
+    labels = np.column_stack([kind, N_KINDS + kind // 2]).ravel()
+    X = csr_matrix((ones, (rows, features)), shape=(N_SAMPLES, 2 * N_KINDS))
+    return X, csr_matrix((ones, (rows, labels)), shape=(N_SAMPLES, N_LABELS))
+
+
+def kinds() -> np.ndarray:
+    return np.arange(N_SAMPLES) % N_KINDS
+
+
+def noise(n_samples: int = 600, seed: int = 0) -> tuple[csr_matrix, csr_matrix]:
+    """Random features and labels with ties, empty rows and empty columns among them."""
+    random = np.random.default_rng(seed)
+    X = csr_matrix((random.random((n_samples, 30)) < 0.08).astype(np.float32))
+    Y = csr_matrix((random.random((n_samples, 50)) < 0.03).astype(np.float32))
+    return X, Y

@@ -1,0 +1,299 @@
+"""What a user may rely on, whichever classifier it is."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import umpteen as um
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from umpteen.errors import ModelCorruptError, ModelNotFoundError, NotFittedError, ParameterError
+
+from .cases import (
+    BAD_PARAMETERS,
+    CASES,
+    N_LABELS,
+    N_SAMPLES,
+    checkerboard,
+    classifiers,
+    kinds,
+    noise,
+)
+
+
+def test_every_classifier_is_checked():
+    """A classifier without a case would ship unchecked."""
+    assert set(classifiers()) == set(CASES)
+
+
+def test_every_classifier_is_public():
+    """A classifier that `umpteen` does not name cannot be found by a user, nor loaded."""
+    assert set(classifiers()) <= set(um.__all__)
+
+
+def test_finds_the_plain_answer(case):
+    X, Y = checkerboard()
+    model = case.fitted(X, Y)
+    np.testing.assert_array_equal(model.predict_topk(X, k=1).labels[:, 0], kinds())
+    assert model.score(X, Y) == 1.0
+
+
+def test_finds_the_plain_answer_on_dense_features(case):
+    X, Y = checkerboard()
+    assert case.fitted(X.toarray(), Y.toarray()).score(X.toarray(), Y) == 1.0
+
+
+@pytest.mark.parametrize("dense_first", [True, False])
+def test_training_and_prediction_may_differ_in_format(case, dense_first):
+    X, Y = checkerboard()
+    first, second = (X.toarray(), X) if dense_first else (X, X.toarray())
+    assert case.fitted(first, Y).score(second, Y) == 1.0
+
+
+def test_single_labels_come_back_as_they_went_in(case):
+    """scikit-learn's metrics on 1-D labels would fail on anything else."""
+    X, _ = checkerboard()
+    predicted = case.fitted(X, kinds()).predict(X)
+    assert predicted.dtype == np.int64
+    np.testing.assert_array_equal(predicted, kinds())
+
+
+def test_predict_is_a_sparse_indicator(case):
+    X, Y = checkerboard()
+    predicted = case.fitted(X, Y).predict(X)
+    assert isinstance(predicted, csr_matrix)
+    assert predicted.shape == Y.shape
+    assert set(predicted.data) == {1}
+    assert set(np.diff(predicted.indptr)) == {2}  # as in training: two labels per sample
+
+
+@pytest.mark.parametrize("k", [1, 3, N_LABELS, N_LABELS + 5])
+def test_topk_has_the_promised_form(case, k):
+    X, Y = checkerboard()
+    top = case.fitted(X, Y).predict_topk(X, k=k)
+    assert top.labels.shape == top.scores.shape == (N_SAMPLES, k)
+    assert (top.labels.dtype, top.scores.dtype) == (np.int32, np.float32)
+    assert top.labels.max() < N_LABELS
+    assert (np.isneginf(top.scores) == (top.labels == -1)).all()
+    assert not np.isnan(top.scores).any()
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_best_first_and_ties_to_the_lowest_id(case, dense):
+    """Otherwise the same model would rank differently from one machine to the next."""
+    X, Y = noise()
+    X = X.toarray() if dense else X
+    top = case.fitted(X, Y).predict_topk(X, k=20)
+    better = top.scores[:, :-1] > top.scores[:, 1:]
+    tied = top.scores[:, :-1] == top.scores[:, 1:]
+    in_order = (top.labels[:, :-1] < top.labels[:, 1:]) | (top.labels[:, 1:] == -1)
+    assert (better | (tied & in_order)).all()
+    for labels in top.labels:
+        offered = labels[labels >= 0]
+        assert len(set(offered)) == len(offered)
+
+
+def test_fewer_labels_are_the_first_of_more(case):
+    X, Y = noise()
+    model = case.fitted(X, Y)
+    assert model.predict_topk(X, k=10).first(1) == model.predict_topk(X, k=1)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_same_bits_for_any_number_of_threads(case, dense):
+    """Otherwise a result could not be reproduced on another machine."""
+    X, Y = noise(3000)
+    X = X.toarray() if dense else X
+    one, two, four = (case.fitted(X, Y, n_jobs=n).predict_topk(X, k=5) for n in (1, 2, 4))
+    assert one == two == four
+    assert one.scores.tobytes() == two.scores.tobytes() == four.scores.tobytes()
+
+
+def test_same_bits_when_fitted_again(case):
+    X, Y = noise()
+    model = case.fitted(X, Y)
+    first = model.predict_topk(X)
+    assert case.fit(model, X, Y).predict_topk(X) == first
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_saved_model_answers_with_the_same_bits(case, dense, verify, tmp_path):
+    X, Y = noise()
+    X = X.toarray() if dense else X
+    model = case.fitted(X, Y)
+    model.save(tmp_path / "model")
+    loaded = um.load(tmp_path / "model", verify=verify)
+    assert type(loaded) is type(model)
+    assert loaded.get_params() == model.get_params()
+    assert loaded.predict_topk(X) == model.predict_topk(X)
+    assert (loaded.predict(X) != model.predict(X)).nnz == 0
+
+
+def test_a_missing_model_is_named(case, tmp_path):
+    with pytest.raises(ModelNotFoundError, match="nowhere"):
+        um.load(tmp_path / "nowhere")
+
+
+def test_a_truncated_model_is_refused(case, tmp_path):
+    """A copy that broke off would otherwise answer with garbage."""
+    case.fitted(*noise()).save(tmp_path / "model")
+    files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
+    largest = max(files, key=lambda path: path.stat().st_size)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    with pytest.raises(ModelCorruptError):
+        um.load(tmp_path / "model", verify=True)
+
+
+def test_clone_and_set_params(case):
+    model = case.build(n_jobs=1)
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(n_jobs=2).get_params()["n_jobs"] == 2
+    assert not hasattr(clone(case.fitted(*checkerboard())), "n_labels_")
+
+
+def test_what_is_learned_is_declared(case):
+    """An undeclared attribute would survive an interrupted refit, beside those of the new data."""
+    model = case.fitted(*checkerboard())
+    learned = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert learned == model._fitted_names()
+
+
+def test_an_interrupted_fit_leaves_no_mixture(case, monkeypatch):
+    """Half of an old and half of a new model would read beyond the end of its arrays."""
+    X, Y = checkerboard()
+    model = case.fitted(X, Y)
+    model._forget()
+    model.n_features_in_, model.n_labels_ = 2 * X.shape[1], Y.shape[1]
+    with pytest.raises(NotFittedError, match="fit"):
+        model.predict_topk(X)
+
+
+def test_a_refused_fit_leaves_the_old_model(case):
+    X, Y = checkerboard()
+    model = case.fitted(X, Y)
+    with pytest.raises(um.errors.LabelsError):
+        case.fit(model, X, Y[:-1])
+    assert model.score(X, Y) == 1.0
+
+
+@pytest.mark.parametrize("use", ["predict", "predict_topk", "score", "save", "classes_"])
+def test_an_unfitted_model_says_so(case, use, tmp_path):
+    X, Y = checkerboard()
+    model = case.build()
+    arguments = {"score": (X, Y), "save": (tmp_path / "model",)}.get(use, (X,))
+    with pytest.raises(NotFittedError, match="call fit"):
+        getattr(model, use)(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_parameters_are_refused_by_name(case):
+    for parameters in (*BAD_PARAMETERS, *case.bad_parameters):
+        with pytest.raises(ParameterError, match=next(iter(parameters))):
+            case.fitted(*checkerboard(), **parameters)
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, True, "3", None])
+def test_impossible_k_is_refused(case, k):
+    X, Y = checkerboard()
+    with pytest.raises(ParameterError, match="k=1 or more"):
+        case.fitted(X, Y).predict_topk(X, k=k)
+
+
+def test_empty_samples_get_a_defined_answer(case):
+    """Texts without a known word are common; they must not crash, nor turn into NaN."""
+    X, Y = checkerboard()
+    model = case.fitted(X, Y)
+    empty = csr_matrix((3, X.shape[1]), dtype=np.float32)
+    for nothing in (empty, empty.toarray()):
+        top = model.predict_topk(nothing, k=2)
+        assert top.labels.shape == (3, 2)
+        assert not np.isnan(top.scores).any()
+        assert model.predict(nothing).shape == (3, N_LABELS)
+
+
+def test_samples_without_features_or_labels_do_no_harm_in_training(case):
+    X, Y = (matrix.tolil() for matrix in checkerboard())
+    X[0], Y[1] = 0, 0
+    Y[0] = 0
+    model = case.fitted(X.tocsr(), Y.tocsr())
+    assert model.score(X[2:], Y[2:]) == 1.0
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_labels_without_samples_are_never_predicted(case, dense):
+    X, Y = checkerboard()
+    X = X.toarray() if dense else X
+    gap = csr_matrix(Y.shape, dtype=np.float32)
+    wide = csr_matrix(np.hstack([gap.toarray(), Y.toarray(), gap.toarray()]))
+    top = case.fitted(X, wide).predict_topk(X, k=3 * N_LABELS)
+    offered = top.labels[top.labels >= 0]
+    assert offered.min() >= N_LABELS
+    assert offered.max() < 2 * N_LABELS
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_no_rows_give_no_answers(case, dense):
+    """A service with an empty batch, a pipeline with an empty part."""
+    X, Y = checkerboard()
+    X = X.toarray() if dense else X
+    model = case.fitted(X, Y)
+    assert model.predict_topk(X[:0], k=3).labels.shape == (0, 3)
+    assert model.predict(X[:0]).shape == (0, N_LABELS)
+    assert model.score(X[:0], Y[:0]) == 0.0
+
+
+def test_one_label_only(case):
+    X, _ = checkerboard()
+    model = case.fitted(X, np.ones((N_SAMPLES, 1)))
+    np.testing.assert_array_equal(model.predict_topk(X, k=1).labels, 0)
+
+
+def test_one_sample_only(case):
+    X, Y = checkerboard()
+    model = case.fitted(X[:1], Y[:1])
+    assert model.predict_topk(X[:1], k=1).labels[0, 0] in Y[:1].indices
+
+
+def test_huge_and_tiny_values_stay_finite(case):
+    """Squares of 1e30 overflow float32, those of 1e-30 vanish."""
+    X, Y = checkerboard()
+    for scale in (1e30, 1e-30):
+        top = case.fitted(X * scale, Y).predict_topk(X * scale, k=2)
+        assert np.isfinite(top.scores[top.labels >= 0]).all()
+
+
+def test_input_is_never_modified_and_may_be_read_only(case):
+    """Memory-mapped data is read-only; a changed X would spoil the next experiment."""
+    X, Y = (matrix.tocsr() for matrix in noise())
+    arrays = [part for m in (X, Y) for part in (m.data, m.indices, m.indptr)]
+    before = [part.tobytes() for part in arrays]
+    for part in arrays:
+        part.flags.writeable = False
+    case.fitted(X, Y).predict_topk(X)
+    assert [part.tobytes() for part in arrays] == before
+    same = (m.data is a for m, a in ((X, arrays[0]), (Y, arrays[3])))
+    assert all(same)
+
+
+def test_read_only_dense_features(case):
+    X, Y = checkerboard()
+    X = X.toarray()
+    X.flags.writeable = False
+    assert case.fitted(X, Y).score(X, Y) == 1.0
+
+
+def test_nothing_of_size_samples_times_labels(case):
+    """With a million labels such a table does not fit any memory."""
+    n_samples, n_labels = 20_000, 50_000
+    rows = np.arange(n_samples)
+    ones = np.ones(n_samples, np.float32)
+    X = csr_matrix((ones, (rows, rows % 5_000)), shape=(n_samples, 5_000))
+    Y = csr_matrix((ones, (rows, rows)), shape=(n_samples, n_labels))
+    tracemalloc.start()
+    try:
+        case.fitted(X, Y, n_jobs=1).predict_topk(X, k=3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < n_samples * n_labels / 10
