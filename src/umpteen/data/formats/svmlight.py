@@ -13,16 +13,8 @@ from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from umpteen.data.formats.matrices import (
-    MAX_ID,
-    Layout,
-    Rows,
-    in_batches,
-    join,
-    lines_of,
-    matrices_of,
-    parse,
-)
+from umpteen.data.formats.matrices import MAX_ID, Layout, lines_of, matrices_of, parse
+from umpteen.data.formats.rows import Rows, in_batches, join
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import ParameterError

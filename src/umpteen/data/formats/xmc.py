@@ -10,16 +10,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO
 
-from umpteen.data.formats.matrices import (
-    MAX_ID,
-    Layout,
-    Rows,
-    in_batches,
-    join,
-    lines_of,
-    matrices_of,
-    parse,
-)
+from umpteen.data.formats.matrices import MAX_ID, Layout, lines_of, matrices_of, parse
+from umpteen.data.formats.rows import Rows, in_batches, join
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 
