@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse import csr_matrix
+
 from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError
 
 from .cases import N_LABELS, N_SAMPLES, checkerboard, kinds
@@ -93,7 +94,6 @@ SAME_SPARSE_FEATURES: dict[str, Change] = {
     "float64": _typed(np.float64),
     "int64 counts": _typed(np.int64),
     "bool": _typed(bool),
-    "big-endian": _typed(">f4"),
     "csr_array": sparse.csr_array,
     "CSC": lambda X: X.tocsc(),
     "LIL": lambda X: X.tolil(),
@@ -109,6 +109,7 @@ SAME_DENSE_FEATURES: dict[str, Change] = {
     "float64 array": lambda X: X.toarray().astype(np.float64),
     "float16 array": lambda X: X.toarray().astype(np.float16),
     "bool array": lambda X: X.toarray() > 0,
+    "big-endian array": lambda X: X.toarray().astype(">f4"),
     "Fortran order": lambda X: np.asfortranarray(X.toarray()),
     "every other row": lambda X: np.repeat(X.toarray(), 2, axis=0)[::2],
     "list of lists": lambda X: X.toarray().tolist(),
