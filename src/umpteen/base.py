@@ -176,6 +176,10 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     single_label_: bool
     labels_per_sample_: int
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        storage.storable(cls)
+
     @abstractmethod
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from samples and their labels; returns the classifier itself."""

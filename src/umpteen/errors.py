@@ -59,6 +59,14 @@ class ModelVersionError(UmpteenError, ValueError):
     """The model was saved by a newer version: upgrade umpteen, or save it again with this one."""
 
 
+class ModelPathError(UmpteenError, FileExistsError):
+    """Something else is where the model should go: choose a new folder, or an older model's."""
+
+
+class NotStorableError(UmpteenError, TypeError):
+    """A value inside the model cannot be saved; the message names it and what can be."""
+
+
 class MemoryBudgetError(UmpteenError, MemoryError):
     """The work would need more memory than allowed; the message names the knobs to turn."""
 

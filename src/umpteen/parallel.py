@@ -6,13 +6,14 @@ yields results in the order of `items`.
 """
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from umpteen.errors import ParameterError
 
@@ -37,6 +38,25 @@ def engine(chosen: Engine) -> Iterator[None]:
         yield
     finally:
         _engine.reset(token)
+
+
+class PerThread(Generic[Result]):
+    """Scratch memory: `value` is made once per thread and used again by its next task.
+
+    >>> scratch = PerThread(lambda: [0] * 3)
+    >>> scratch.value is scratch.value
+    True
+    """
+
+    def __init__(self, make: Callable[[], Result]) -> None:
+        self._make, self._local = make, threading.local()
+
+    @property
+    def value(self) -> Result:
+        """This thread's own."""
+        if not hasattr(self._local, "value"):
+            self._local.value = self._make()
+        return self._local.value  # type: ignore[no-any-return]
 
 
 def n_threads(n_jobs: int | None) -> int:

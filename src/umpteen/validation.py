@@ -27,7 +27,7 @@ from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, Paramet
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-Features: TypeAlias = "csr_matrix | npt.NDArray[np.float32]"
+Features: TypeAlias = csr_matrix | npt.NDArray[np.float32]
 
 # What parameters that many methods share may be, for their `_parameter_constraints`.
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None]

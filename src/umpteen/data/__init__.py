@@ -1,1 +1,18 @@
+"""Data: data sets by name, made up, or read from files."""
 
+from umpteen.data.dataset import Dataset
+from umpteen.data.formats import read, read_label_texts, stream, write
+from umpteen.data.loading import load
+from umpteen.data.samples import Samples
+from umpteen.data.synthetic import make_extreme
+
+__all__ = [
+    "Dataset",
+    "Samples",
+    "load",
+    "make_extreme",
+    "read",
+    "read_label_texts",
+    "stream",
+    "write",
+]

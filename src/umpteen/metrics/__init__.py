@@ -1,1 +1,42 @@
+"""Metrics for very many labels: of rankings, of sets, and a report of them all.
 
+Everything works on `TopK` or sparse matrices; nothing dense of size samples x labels is built.
+"""
+
+from umpteen.metrics.macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
+from umpteen.metrics.pairs import filter_pairs
+from umpteen.metrics.propensity import PROPENSITY_CONSTANTS, propensity, psndcg_at_k, psp_at_k
+from umpteen.metrics.ranking import coverage_at_k, f1_at_k, ndcg_at_k, precision_at_k, recall_at_k
+from umpteen.metrics.report import Report, evaluate
+from umpteen.metrics.sets import (
+    hamming_loss,
+    jaccard,
+    macro_f1,
+    micro_f1,
+    sample_f1,
+    subset_accuracy,
+)
+
+__all__ = [
+    "PROPENSITY_CONSTANTS",
+    "Report",
+    "coverage_at_k",
+    "evaluate",
+    "f1_at_k",
+    "filter_pairs",
+    "hamming_loss",
+    "jaccard",
+    "macro_f1",
+    "macro_f1_at_k",
+    "macro_precision_at_k",
+    "macro_recall_at_k",
+    "micro_f1",
+    "ndcg_at_k",
+    "precision_at_k",
+    "propensity",
+    "psndcg_at_k",
+    "psp_at_k",
+    "recall_at_k",
+    "sample_f1",
+    "subset_accuracy",
+]

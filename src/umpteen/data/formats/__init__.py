@@ -1,0 +1,9 @@
+"""Readers and writers of data files, plain or compressed, whole or streamed.
+
+One file per format; `known` tells which one a file is in, `source` and `sink` open files.
+"""
+
+from umpteen.data.formats.files import read, stream, write
+from umpteen.data.formats.jsonl import read_label_texts
+
+__all__ = ["read", "read_label_texts", "stream", "write"]

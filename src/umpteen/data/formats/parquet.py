@@ -1,0 +1,80 @@
+"""Parquet, with the optional part `parquet`: a column of texts, a column of label lists."""
+
+import io
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from umpteen.data.formats.records import Record, batches, find_fields, label_names, records_of
+from umpteen.data.formats.source import Source
+from umpteen.data.samples import Samples
+from umpteen.extras import require
+
+_ROWS_AT_ONCE = 4096
+_ABSENT = object()
+
+
+def stream(
+    source: Source,
+    batch_size: int | None,
+    text_field: str = "text",
+    labels_field: str | None = None,
+) -> Iterator[Samples]:
+    """Samples of the rows; labels are lists of names, or one name or number per row.
+
+    Where `labels_field` is not given, a column `labels` is taken if it is there; so is `id`.
+    """
+    return batches(_records(source, text_field, labels_field), batch_size)
+
+
+def write(
+    samples: Samples, file: BinaryIO, text_field: str = "text", labels_field: str = "labels"
+) -> None:
+    """One row per sample, in parts of some thousand rows."""
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    text = arrow.large_string()
+    columns: list[Any] = [] if samples.ids is None else [("id", text)]
+    columns.append((text_field, text))
+    if samples.labels is not None:
+        columns.append((labels_field, arrow.list_(text)))
+    schema = arrow.schema(columns)
+    with parquet.ParquetWriter(file, schema) as writer:
+        for part in batches(records_of(samples, "parquet"), _ROWS_AT_ONCE):
+            arrays = [array for array in (part.ids, part.texts, part.labels) if array is not None]
+            writer.write_table(arrow.table(arrays, schema=schema))
+
+
+def _records(source: Source, text_field: str, labels_field: str | None) -> Iterator[Record]:
+    for row, item in enumerate(_rows(source, text_field, labels_field)):
+        text, value, given_id = item
+        labels = None if value is _ABSENT else label_names(value)
+        if not isinstance(text, str):
+            raise source.error(f"row {row:,} has the text {text!r:.80}; expected a text")
+        if labels is None and value is not _ABSENT:
+            raise source.error(f"row {row:,} has the labels {value!r:.80}; expected names")
+        yield Record(text, labels, None if given_id is None else str(given_id))
+
+
+def _rows(
+    source: Source, text_field: str, labels_field: str | None
+) -> Iterator[tuple[Any, Any, Any]]:
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    file = _seekable(source)
+    try:
+        table = parquet.ParquetFile(file)
+        names = table.schema_arrow.names
+        text_name, labels_name = find_fields(names, text_field, labels_field)
+        wanted = [name for name in (text_name, labels_name, "id") if name in names]
+        for part in table.iter_batches(_ROWS_AT_ONCE, columns=wanted):
+            for item in part.to_pylist():
+                yield item[text_name], item.get(labels_name, _ABSENT), item.get("id")
+    except KeyError as problem:
+        raise source.error(problem.args[0]) from None
+    except (arrow.ArrowException, OSError, ValueError, OverflowError) as problem:
+        raise source.error(f"not a sound Parquet file: {problem!s:.200}") from None
+
+
+def _seekable(source: Source) -> Any:
+    """Parquet begins at its end: a plain file as it is, anything else in memory."""
+    if source.path is not None and source.compression is None:
+        return source.path
+    return io.BytesIO(b"".join(source.blocks()))

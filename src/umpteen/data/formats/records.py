@@ -1,0 +1,115 @@
+"""Texts with label names and an id: what a line, a row or an object of a text format holds."""
+
+from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+from umpteen.data.samples import Samples
+from umpteen.errors import DataFormatError, LabelsShapeError
+
+LABELS_FIELD = "labels"
+
+
+class Record(NamedTuple):
+    """One sample; `labels` and `id` are None where the file does not have them."""
+
+    text: str
+    labels: list[str] | None = None
+    id: str | None = None
+
+
+def batches(records: Iterable[Record], size: int | None) -> Iterator[Samples]:
+    """Samples of `size` records each; with None, all of them at once, even if there are none."""
+    if size is None:
+        yield _samples(list(records))
+        return
+    remaining = iter(records)
+    while batch := list(islice(remaining, size)):
+        yield _samples(batch)
+
+
+def records_of(samples: Samples, written_as: str) -> Iterator[Record]:
+    """The samples one by one, to be written in a text format."""
+    if samples.texts is None:
+        raise DataFormatError(
+            f"{written_as} holds texts, but these samples are matrices: "
+            "write them as xmc or svmlight"
+        )
+    for name, values in (("labels", samples.labels), ("ids", samples.ids)):
+        if values is not None and len(values) != len(samples.texts):
+            raise LabelsShapeError(
+                f"{len(samples.texts):,} texts but {len(values):,} {name}; each text has its own"
+            )
+    for i, text in enumerate(samples.texts):
+        labels = None if samples.labels is None else samples.labels[i]
+        yield Record(text, labels, None if samples.ids is None else samples.ids[i])
+
+
+def label_names(value: Any) -> list[str] | None:
+    """Label names out of a list, a single name or nothing; None for anything else.
+
+    >>> label_names(["a", 7]), label_names("a"), label_names(7), label_names({"a": 1})
+    (['a', '7'], ['a'], ['7'], None)
+    """
+    if value is None:
+        return []
+    names = [_label_name(item) for item in (value if isinstance(value, list) else [value])]
+    return None if None in names else names  # type: ignore[return-value]
+
+
+def find_fields(
+    fields: Collection[str], text_field: str, labels_field: str | None
+) -> tuple[str, str | None]:
+    """Which fields hold text and labels; raises `KeyError` with advice where one is missing.
+
+    Labels are optional unless their field is named, but a field that is nearly called so is
+    rather a different spelling than an accident.
+
+    >>> find_fields(["text", "stars"], "text", None)
+    ('text', None)
+    >>> find_fields(["text", "label"], "text", None)
+    Traceback (most recent call last):
+    KeyError: "no 'labels' among 'text', 'label'; did you mean labels_field='label'?"
+    """
+    return _find_fields(tuple(fields), text_field, labels_field)
+
+
+@lru_cache(maxsize=256)
+def _find_fields(
+    fields: tuple[str, ...], text_field: str, labels_field: str | None
+) -> tuple[str, str | None]:
+    if text_field not in fields:
+        raise KeyError(_missing(text_field, fields, "text_field", 0.6))
+    if labels_field is None and LABELS_FIELD not in fields:
+        if not get_close_matches(LABELS_FIELD, fields, cutoff=0.8):
+            return text_field, None
+        raise KeyError(_missing(LABELS_FIELD, fields, "labels_field", 0.8))
+    labels_field = labels_field or LABELS_FIELD
+    if labels_field not in fields:
+        raise KeyError(_missing(labels_field, fields, "labels_field", 0.6))
+    return text_field, labels_field
+
+
+def _missing(name: str, fields: tuple[str, ...], option: str, cutoff: float) -> str:
+    shown = ", ".join(f"{field!r:.40}" for field in fields[:20]) or "no fields at all"
+    close = get_close_matches(name, fields, n=1, cutoff=cutoff)
+    advice = f"did you mean {option}={close[0]!r}?" if close else f"name it with {option}="
+    return f"no {name!r} among {shown}; {advice}"
+
+
+def _label_name(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _samples(records: list[Record]) -> Samples:
+    labelled = not records or any(record.labels is not None for record in records)
+    identified = bool(records) and all(record.id is not None for record in records)
+    return Samples(
+        texts=[record.text for record in records],
+        labels=[record.labels or [] for record in records] if labelled else None,
+        ids=[record.id or "" for record in records] if identified else None,
+    )

@@ -1,0 +1,143 @@
+"""A file being read: its bytes, decompressed, in whole lines, and where an error is."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from umpteen.data.formats.compression import (
+    DAMAGED,
+    compression_of_content,
+    compression_of_name,
+    decompressed,
+)
+from umpteen.errors import DataFormatError, DatasetNotFoundError, ParameterError
+
+Readable: TypeAlias = "str | PathLike[str] | BinaryIO"
+
+_HEAD = 1 << 16
+_BLOCK = 1 << 22
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Source:
+    """The content of one file; `head` is its beginning, looked at before anything is read."""
+
+    def __init__(self, name: str, file: Any, path: Path | None = None) -> None:
+        self.name = name
+        self.path = path
+        self.format: str | None = None
+        start = _read_all(file, 8)
+        self.compression = compression_of_content(start)
+        self._check_name()
+        self._file: Any = _Rewound(start, file)
+        if self.compression:
+            self._file = decompressed(self._file, self.compression)
+        self.head = self._read(_HEAD)
+
+    def error(self, problem: str, line: int | None = None) -> DataFormatError:
+        """The error to raise: where, read as what, and the problem."""
+        where = self.name if line is None else f"{self.name}, line {line:,}"
+        seen = f" (read as {self.format})" if self.format else ""
+        return DataFormatError(f"{where}{seen}: {problem}")
+
+    def blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
+        """All bytes from the beginning, some at a time."""
+        block, self.head = self.head, b""
+        while block:
+            yield block
+            block = self._read(size)
+
+    def line_blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
+        """All bytes, some at a time, cut at line ends; without a byte order mark."""
+        self.head = self.head.removeprefix(_BYTE_ORDER_MARK)
+        rest: list[bytes] = []
+        for block in self.blocks(size):
+            cut = block.rfind(b"\n") + 1
+            if cut:
+                yield b"".join([*rest, block[:cut]])
+                rest = []
+            rest.append(block[cut:])
+        if last := b"".join(rest):
+            yield last
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Numbered lines of UTF-8 text, without their newline."""
+        number = 0
+        for block in self.line_blocks():
+            try:
+                text = block.decode()
+            except UnicodeDecodeError as problem:
+                line = number + 1 + block.count(b"\n", 0, problem.start)
+                raise self.error(f"not UTF-8 ({problem.reason}); save it as UTF-8", line) from None
+            for line_text in text.removesuffix("\n").split("\n"):
+                number += 1
+                yield number, line_text
+
+    @contextmanager
+    def again(self) -> Iterator["Source"]:
+        """The same file from the beginning, for a first look at all of it."""
+        if self.path is None:
+            raise ParameterError(f"{self.name} can be read only once, and this needs a first look")
+        with open_source(self.path) as source:
+            source.format = self.format
+            yield source
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return _read_all(self._file, size)
+        except DAMAGED as problem:
+            raise self.error(
+                f"the {self.compression} data is damaged or cut short ({problem}); copy it again"
+            ) from None
+
+    def _check_name(self) -> None:
+        promised = compression_of_name(self.name)
+        if promised and promised != self.compression:
+            raise self.error(
+                f"the name ends in .{promised}, but the content is "
+                f"{self.compression or 'not compressed'}: damaged, or to be renamed"
+            )
+
+
+@contextmanager
+def open_source(path: Readable) -> Iterator[Source]:
+    """Open a path, or take an open binary file (which stays open)."""
+    if hasattr(path, "read"):
+        yield Source(str(getattr(path, "name", "the open file")), path)
+        return
+    place = Path(fspath(path))
+    if place.is_dir():
+        inside = ", ".join(sorted(entry.name for entry in place.iterdir())[:8]) or "nothing"
+        raise DataFormatError(f"{place} is a folder; give one of its files (it holds {inside})")
+    try:
+        file = place.open("rb")
+    except FileNotFoundError:
+        raise DatasetNotFoundError(f"no file {place}; check the path") from None
+    with file:
+        yield Source(str(place), file, place)
+
+
+class _Rewound:
+    """A file whose first bytes were read already and come again."""
+
+    def __init__(self, start: bytes, file: Any) -> None:
+        self._start, self._file = start, file
+
+    def read(self, size: int) -> bytes:
+        if not self._start:
+            return self._file.read(size)  # type: ignore[no-any-return]
+        taken, self._start = self._start[:size], self._start[size:]
+        return taken
+
+
+def _read_all(file: Any, size: int) -> bytes:
+    """`size` bytes, fewer only at the end: pipes give what they have."""
+    parts: list[bytes] = []
+    while size and (part := file.read(size)):
+        if not isinstance(part, bytes):
+            raise ParameterError("the open file gives text; open it in binary mode: 'rb'")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,20 @@
+"""The built-in data set: say what you want, get the Python object that does it.
+
+Its samples are sentences from the documentation of the installed standard library, numpy, scipy
+and scikit-learn; the labels are the dotted names of the objects they describe.
+"""
+
+from umpteen.data.dataset import Dataset
+from umpteen.data.pydocs.collecting import collect
+from umpteen.data.pydocs.storing import cached
+
+
+def load_pydocs() -> Dataset:
+    """The data set of this machine's Python and libraries: collected once, then cached.
+
+    The same versions give the same data set. Samples of the test part have ids that start with
+    `see-also/` (what other objects say of this one) or `sentence/` (held out of its docstring).
+    """
+    collection = cached(collect)
+    train, dev, test = (collection.parts[part] for part in ("train", "dev", "test"))
+    return Dataset.from_samples(train, dev, test, label_texts=collection.label_texts, name="pydocs")

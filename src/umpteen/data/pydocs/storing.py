@@ -1,0 +1,87 @@
+"""The collection as bytes, and its cache: collecting takes seconds, reading it back less than one.
+
+The cache is a convenience only. Where it cannot be written, nothing is kept; where it cannot be
+read or is damaged, the collection is made again.
+"""
+
+import gzip
+import json
+import os
+import platform
+import tempfile
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from umpteen.data.pydocs.assemble import Collection
+from umpteen.data.samples import Samples
+
+COLLECTOR_VERSION = 1  # raise it with any change to what is collected
+
+
+def cached(collect: Callable[[], Collection]) -> Collection:
+    """The collection out of the cache, or a new one, then kept there."""
+    path = cache_path()
+    collection = None if path is None else _read(path)
+    if collection is None:
+        collection = collect()
+        if path is not None and collection.is_complete:
+            _write(path, encode(collection))
+    return collection
+
+
+def cache_path() -> Path | None:
+    """Where the collection of these versions is kept; None where there is no home."""
+    libraries = ("numpy", "scipy", "scikit-learn")
+    versions = [f"py{platform.python_version()}", *(f"{name}{version(name)}" for name in libraries)]
+    name = "-".join([f"pydocs-{COLLECTOR_VERSION}", *versions])
+    try:
+        root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return Path(root) / "umpteen" / f"{name}.json.gz"
+
+
+def encode(collection: Collection) -> bytes:
+    """The collection as compressed JSON, the same bytes for the same collection."""
+    parts = {
+        name: {"texts": part.texts, "labels": part.labels, "ids": part.ids}
+        for name, part in collection.parts.items()
+    }
+    text = json.dumps({"parts": parts, "label_texts": collection.label_texts})
+    return gzip.compress(text.encode(), compresslevel=6, mtime=0)
+
+
+def decode(data: bytes) -> Collection:
+    """The collection back; a ValueError where the bytes are damaged (gzip has a checksum)."""
+    try:
+        content = json.loads(gzip.decompress(data))
+        parts = {name: Samples(**content["parts"][name]) for name in ("train", "dev", "test")}
+        return Collection(parts, dict(content["label_texts"]))
+    except (OSError, EOFError, zlib.error, KeyError, TypeError) as error:
+        raise ValueError(f"not a stored collection: {error}") from error
+
+
+def _read(path: Path) -> Collection | None:
+    try:
+        return decode(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write aside, then move into place, so that nobody ever reads half a file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, aside = tempfile.mkstemp(prefix=".pydocs-", dir=path.parent)
+    except OSError:
+        return
+    try:
+        with suppress(OSError):
+            with open(descriptor, "wb") as file:
+                file.write(data)
+            os.replace(aside, path)
+    finally:
+        Path(aside).unlink(missing_ok=True)

@@ -1,0 +1,51 @@
+"""Split sparse rows into two parts of given sizes, by spherical 2-means."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def _add_row(indptr, indices, data, row, sign, difference):
+    for entry in range(indptr[row], indptr[row + 1]):
+        difference[indices[entry]] += sign * data[entry]
+
+
+@njit(nogil=True, cache=True)
+def bisect(indptr, indices, data, rows, left_size, max_rounds, seed, difference):
+    """Reorder `rows` so that the first `left_size` form one cluster and the rest the other.
+
+    Rounds of: score each row by its inner product with the difference of the two centres, give
+    the `left_size` largest to the left (equal scores keep their order). Stops when nothing
+    moves. `difference` (features,) holds zeros, before and after. Costs a few passes over the
+    rows per round.
+    """
+    n = len(rows)
+    scores = np.empty(n, np.float32)
+    sums = np.zeros(2, np.float64)
+    previous = -np.inf
+    left, right = seed % n, (seed // n) % (n - 1)
+    right += right >= left
+    _add_row(indptr, indices, data, rows[left], np.float32(1), difference)
+    _add_row(indptr, indices, data, rows[right], np.float32(-1), difference)
+    for round_ in range(max_rounds):
+        for i in range(n):
+            score = np.float32(0)
+            for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                score += data[entry] * difference[indices[entry]]
+            scores[i] = -score
+        for i in range(n):
+            for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                difference[indices[entry]] = 0
+        order = np.argsort(scores, kind="mergesort")
+        rows[:] = rows[order]
+        gain = 0.0
+        for i in range(n):
+            gain += -scores[order[i]] if i < left_size else scores[order[i]]
+        if round_ == max_rounds - 1 or (round_ > 1 and gain <= previous * 1.0001):
+            break
+        previous = gain
+        left_scale = np.float32(1.0 / left_size)
+        right_scale = np.float32(-1.0 / (n - left_size))
+        for i in range(n):
+            scale = left_scale if i < left_size else right_scale
+            _add_row(indptr, indices, data, rows[i], scale, difference)

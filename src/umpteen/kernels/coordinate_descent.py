@@ -1,0 +1,166 @@
+"""Linear classifiers by dual coordinate descent, sixteen at a time.
+
+Sixteen binary problems share the same samples and differ in their targets. Visiting a sample
+once serves all sixteen: the weights of one feature are one 64-byte row. Each lane runs exactly
+the algorithm of Hsieh et al. (2008), with the same order of samples.
+"""
+
+import numpy as np
+from numba import njit
+
+from umpteen.kernels import simd
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _scores(indptr, indices, data, row, weights):
+    total = simd.spread(np.float32(0))
+    for entry in range(indptr[row], indptr[row + 1]):
+        total = simd.add_scaled(total, data[entry], simd.load(weights, indices[entry]))
+    return total
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _add_row(indptr, indices, data, row, step, weights):
+    for entry in range(indptr[row], indptr[row + 1]):
+        feature = indices[entry]
+        simd.store(
+            weights, feature, simd.add_scaled(simd.load(weights, feature), data[entry], step)
+        )
+
+
+@njit(nogil=True, cache=True)
+def first_state(seed):
+    """State of the xorshift generator for a seed; never zero in practice."""
+    return np.uint64(seed) * np.uint64(2654435769) + np.uint64(88172645463325252)
+
+
+@njit(nogil=True, cache=True)
+def shuffle(values, n, state):
+    """Permute the first `n` values in place; returns the next state of the xorshift generator."""
+    for last in range(n - 1, 0, -1):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        other = np.int64(state % np.uint64(last + 1))
+        values[last], values[other] = values[other], values[last]
+    return state
+
+
+@njit(nogil=True, cache=True)
+def _square_norms(indptr, data):
+    squares = np.zeros(len(indptr) - 1, np.float32)
+    for row in range(len(squares)):
+        for entry in range(indptr[row], indptr[row + 1]):
+            squares[row] += data[entry] * data[entry]
+    return squares
+
+
+@njit(nogil=True, cache=True)
+def squared_hinge(indptr, indices, data, targets, cost, tolerance, max_epochs, seed, weights):
+    """Minimise |w|^2 / 2 + cost * sum max(0, 1 - y w.x)^2 for sixteen targets at once.
+
+    `targets` (samples, 16) holds +1 / -1, `weights` (features, 16) starts at zero and receives
+    the result. Stops when no projected gradient exceeds `tolerance`, or after `max_epochs`.
+    Samples that are at their bound for all sixteen are set aside (shrinking) and looked at
+    again before the end. Costs sixteen multiplications per stored value and epoch, twice.
+    Returns the number of sample visits.
+    """
+    n = len(indptr) - 1
+    alphas = np.zeros((n, simd.WIDTH), np.float32)
+    softness = np.float32(0.5 / cost)
+    curvature = _square_norms(indptr, data) + softness
+    zero = simd.spread(np.float32(0))
+    one = simd.spread(np.float32(1))
+    order = np.arange(n)
+    n_active = n
+    margin = np.float32(np.inf)
+    state = first_state(seed)
+    visits = 0
+    for _ in range(max_epochs):
+        state = shuffle(order, n_active, state)
+        worst = np.float32(0)
+        position = 0
+        while position < n_active:
+            row = order[position]
+            visits += 1
+            target = simd.load(targets, row)
+            alpha = simd.load(alphas, row)
+            score = _scores(indptr, indices, data, row, weights)
+            gradient = simd.subtract(simd.multiply(target, score), one)
+            gradient = simd.add_scaled(gradient, softness, alpha)
+            step = np.float32(-1) / curvature[row]
+            new = simd.maximum(simd.add_scaled(alpha, step, gradient), zero)
+            change = simd.subtract(new, alpha)
+            size = simd.largest(simd.maximum(change, simd.subtract(zero, change)))
+            if size > 0:
+                simd.store(alphas, row, new)
+                _add_row(indptr, indices, data, row, simd.multiply(change, target), weights)
+                worst = max(worst, size * curvature[row])
+            elif (
+                simd.largest(alpha) == 0
+                and -simd.largest(simd.subtract(zero, gradient)) > margin
+            ):
+                n_active -= 1
+                order[position], order[n_active] = order[n_active], order[position]
+                continue
+            position += 1
+        margin = worst if worst > tolerance else np.float32(np.inf)
+        if worst <= tolerance:
+            if n_active == n:
+                break
+            n_active = n
+    return visits
+
+
+@njit(nogil=True, cache=True)
+def _logistic_step(alpha, slope, curvature, cost):
+    """Minimiser over (0, cost) of the one-variable dual, by Newton on its smaller side.
+
+    The dual part is a log a + (cost - a) log(cost - a) + curvature (a - alpha)^2 / 2
+    + slope (a - alpha): Yu, Huang and Lin (2011), section 3.
+    """
+    mirrored = slope + curvature * (0.5 * cost - alpha) > 0
+    centre = alpha if mirrored else cost - alpha
+    slope = slope if mirrored else -slope
+    value = min(max(centre, 1e-10 * cost), 0.5 * cost)
+    for _ in range(20):
+        gradient = curvature * (value - centre) + slope + np.log(value / (cost - value))
+        if abs(gradient) < 1e-4:
+            break
+        newton = value - gradient / (curvature + cost / ((cost - value) * value))
+        value = newton if newton > 0 else value * 0.1
+    return value if mirrored else cost - value
+
+
+@njit(nogil=True, cache=True)
+def logistic_regression(
+    indptr, indices, data, targets, cost, tolerance, max_epochs, seed, weights
+):
+    """Minimise |w|^2 / 2 + cost * sum log(1 + exp(-y w.x)) for sixteen targets at once.
+
+    Arguments as in `squared_hinge`; stops when no dual variable's gradient was above
+    `tolerance` before its step. Each visit costs up to sixteen small Newton iterations on top.
+    """
+    n = len(indptr) - 1
+    squares = _square_norms(indptr, data)
+    alphas = np.full((n, simd.WIDTH), min(1e-3 * cost, 1e-8), np.float64)
+    scores = np.empty((1, simd.WIDTH), np.float32)
+    steps = np.empty((1, simd.WIDTH), np.float32)
+    order = np.arange(n)
+    state = first_state(seed)
+    for _ in range(max_epochs):
+        state = shuffle(order, n, state)
+        worst = 0.0
+        for row in order:
+            simd.store(scores, 0, _scores(indptr, indices, data, row, weights))
+            for lane in range(simd.WIDTH):
+                target = targets[row, lane]
+                alpha = alphas[row, lane]
+                slope = np.float64(target * scores[0, lane])
+                worst = max(worst, abs(slope + np.log(alpha / (cost - alpha))))
+                new = _logistic_step(alpha, slope, squares[row], cost)
+                steps[0, lane] = (new - alpha) * target
+                alphas[row, lane] = new
+            _add_row(indptr, indices, data, row, simd.load(steps, 0), weights)
+        if worst <= tolerance:
+            break

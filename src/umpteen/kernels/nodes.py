@@ -1,0 +1,124 @@
+"""Train children of one tree node, from gathering its samples to pruned weights."""
+
+import numpy as np
+from numba import njit
+
+from umpteen.kernels import simd
+from umpteen.kernels.coordinate_descent import logistic_regression, squared_hinge
+
+
+@njit(nogil=True, cache=True)
+def gather(indptr, indices, data, samples, local_of):
+    """Rows `samples` of a CSR matrix with features renumbered to those that occur, plus a bias.
+
+    `local_of` (features,) holds -1 everywhere, before and after. Returns the small CSR matrix
+    (the bias is its last feature) and the sorted original feature ids.
+    """
+    n_entries = 0
+    for row in samples:
+        n_entries += indptr[row + 1] - indptr[row]
+    touched = np.empty(min(n_entries, len(local_of)), np.int32)
+    n_touched = 0
+    for row in samples:
+        for entry in range(indptr[row], indptr[row + 1]):
+            if local_of[indices[entry]] < 0:
+                local_of[indices[entry]] = 0
+                touched[n_touched] = indices[entry]
+                n_touched += 1
+    features = np.sort(touched[:n_touched])
+    for local in range(n_touched):
+        local_of[features[local]] = local
+    new_indptr = np.empty(len(samples) + 1, np.int32)
+    new_indices = np.empty(n_entries + len(samples), np.int32)
+    new_data = np.empty(n_entries + len(samples), np.float32)
+    position = 0
+    for i in range(len(samples)):
+        new_indptr[i] = position
+        for entry in range(indptr[samples[i]], indptr[samples[i] + 1]):
+            new_indices[position] = local_of[indices[entry]]
+            new_data[position] = data[entry]
+            position += 1
+        new_indices[position] = n_touched
+        new_data[position] = 1
+        position += 1
+    new_indptr[len(samples)] = position
+    for local in range(n_touched):
+        local_of[features[local]] = -1
+    return new_indptr, new_indices, new_data, features
+
+
+@njit(nogil=True, cache=True)
+def fill_targets(member_indptr, member_indices, samples, first, last, targets):
+    """+1 where a sample belongs to child `first + lane`, else -1."""
+    targets[:] = -1
+    for i in range(len(samples)):
+        start, end = member_indptr[samples[i]], member_indptr[samples[i] + 1]
+        start += np.searchsorted(member_indices[start:end], first)
+        while start < end and member_indices[start] < last:
+            targets[i, member_indices[start] - first] = 1
+            start += 1
+
+
+@njit(nogil=True, cache=True)
+def train_chunk(
+    indptr, indices, data, samples, member_indptr, member_indices, first, last, local_of,
+    cost, logistic, tolerance, max_epochs, prune, seed,
+):  # fmt: skip
+    """Weights of the children `first:last` of one node, trained on the node's `samples`.
+
+    Returns the features that kept a weight (sorted), where each one's entries begin, the
+    child of each entry (counted from `first`), its weight, and the children's biases.
+    """
+    indptr, indices, data, features = gather(indptr, indices, data, samples, local_of)
+    n_children = last - first
+    n_blocks = (n_children + simd.WIDTH - 1) // simd.WIDTH
+    weights = np.zeros((n_blocks, len(features) + 1, simd.WIDTH), np.float32)
+    targets = np.empty((len(samples), simd.WIDTH), np.float32)
+    for block in range(n_blocks):
+        start = first + block * simd.WIDTH
+        end = min(start + simd.WIDTH, last)
+        fill_targets(member_indptr, member_indices, samples, start, end, targets)
+        if logistic:
+            logistic_regression(
+                indptr, indices, data, targets, cost, tolerance, max_epochs, seed, weights[block]
+            )
+        else:
+            squared_hinge(
+                indptr, indices, data, targets, cost, tolerance, max_epochs, seed, weights[block]
+            )
+    return prune_weights(weights, features, n_children, prune)
+
+
+@njit(nogil=True, cache=True)
+def prune_weights(weights, features, n_children, prune):
+    """Keep weights of at least `prune`; `weights` is (blocks, features + bias, 16)."""
+    n_features = len(features)
+    counts = np.zeros(n_features, np.int32)
+    for block in range(len(weights)):
+        width = min(simd.WIDTH, n_children - block * simd.WIDTH)
+        for local in range(n_features):
+            for lane in range(width):
+                counts[local] += abs(weights[block, local, lane]) >= prune
+    n_kept = np.count_nonzero(counts)
+    kept = np.empty(n_kept, np.int32)
+    starts = np.zeros(n_kept + 1, np.int32)
+    children = np.empty(counts.sum(), np.uint8)
+    values = np.empty(len(children), np.float32)
+    row = 0
+    position = 0
+    for local in range(n_features):
+        if counts[local] == 0:
+            continue
+        kept[row] = features[local]
+        for child in range(n_children):
+            value = weights[child // simd.WIDTH, local, child % simd.WIDTH]
+            if abs(value) >= prune:
+                children[position] = child
+                values[position] = value
+                position += 1
+        row += 1
+        starts[row] = position
+    bias = np.empty(n_children, np.float32)
+    for child in range(n_children):
+        bias[child] = weights[child // simd.WIDTH, n_features, child % simd.WIDTH]
+    return kept, starts, children, values, bias

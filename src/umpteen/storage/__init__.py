@@ -1,0 +1,86 @@
+"""Model folders: `manifest.json` and one `.npy` file per array, never a pickle.
+
+The manifest says what the model is made of, and is replaced in one step after all arrays are
+on disk: whoever looks at the folder, and whenever a save is killed, sees the old model or the
+new one. Arrays of another save have other file names and are removed when no manifest needs
+them any more.
+"""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from umpteen.errors import ModelCorruptError, UmpteenError
+from umpteen.storage.arrays import open_array
+from umpteen.storage.folder import read_manifest, versions, write_model
+from umpteen.storage.packing import pack
+from umpteen.storage.registry import storable
+from umpteen.storage.unpacking import unpack
+
+__all__ = ["load", "save", "storable"]
+
+_ATTEMPTS = 10
+
+
+def save(model: Any, path: str | PathLike[str]) -> None:
+    """Write `model` into the folder `path`, in place of the model that may be there.
+
+    A kill, Ctrl-C or a full disk at any moment leaves the old model. A folder that holds
+    something else than a model is refused, and files that are not ours are left alone. Who
+    saves to the same path at the same time waits (on Windows: should not).
+
+    Stored are the constructor's parameters and the attributes that end in `_`, or the fields of
+    a `storable` dataclass.
+
+    >>> from dataclasses import dataclass
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> @storable
+    ... @dataclass
+    ... class Ranking:
+    ...     names: list[str]
+    ...     scores: np.ndarray
+    >>> with TemporaryDirectory() as folder:
+    ...     save(Ranking(["a", "b"], np.array([0.5, 2.0])), folder)
+    ...     load(folder)
+    Ranking(names=['a', 'b'], scores=array([0.5, 2. ]))
+    """
+    content, arrays = pack(model)
+    write_model(Path(path), content, arrays)
+
+
+def load(path: str | PathLike[str], *, mmap: bool = True, verify: bool = False) -> Any:
+    """The model that was saved in the folder `path`; it predicts the same bits as before.
+
+    With `mmap`, large arrays are read from disk when they are first used, so that a model of
+    any size opens at once and processes share its memory; changes to them stay in memory.
+
+    No code of the folder is ever executed. The manifest's own checksum, and the type, shape and
+    file size of every array are always checked; what is inside the arrays only with `verify`,
+    which reads all of them. Use it once for a model that was copied or downloaded: an array
+    whose numbers were damaged could otherwise give wrong answers, or indices out of range.
+    """
+    folder = Path(path)
+    for _ in range(_ATTEMPTS):
+        manifest = read_manifest(folder)
+        try:
+            return _open(folder, manifest, mmap, verify)
+        except ModelCorruptError as error:
+            if read_manifest(folder)["checksum"] == manifest["checksum"]:
+                raise
+            problem = error  # a save came in between and removed the files of its predecessor
+    raise problem
+
+
+def _open(folder: Path, manifest: dict[str, Any], mmap: bool, verify: bool) -> Any:
+    try:
+        arrays = [open_array(folder, entry, mmap, verify) for entry in manifest["arrays"]]
+        return unpack(manifest["model"], arrays)
+    except (UmpteenError, OSError, MemoryError):
+        raise
+    except Exception as problem:
+        raise ModelCorruptError(
+            f"{folder} cannot be read ({type(problem).__name__}: {problem}). It was saved with "
+            f"{manifest.get('versions')}, this is {versions()}: use the same versions, or train "
+            "and save the model again"
+        ) from problem

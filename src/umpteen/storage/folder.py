@@ -1,0 +1,181 @@
+"""The folder on disk: all arrays first, then the manifest in one step, then what is left over."""
+
+import json
+import os
+import platform
+import re
+import secrets
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from umpteen.errors import (
+    ModelCorruptError,
+    ModelNotFoundError,
+    ModelPathError,
+    ModelVersionError,
+    UmpteenError,
+)
+from umpteen.storage.arrays import Array, write_array
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = 1
+
+_MANIFEST = "manifest.json"
+_KIND = "umpteen model"
+_OURS = re.compile(r"[0-9a-f]{12}-(\d+\.npy|manifest\.json)")
+
+
+def write_model(folder: Path, content: Any, arrays: list[Array]) -> None:
+    """Replace the model in `folder` by another, so that a kill leaves one of the two."""
+    _check_free(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_id = secrets.token_hex(6)
+    with _locked(folder):
+        try:
+            entries = [
+                write_array(folder / f"{save_id}-{number}.npy", array)
+                for number, array in enumerate(arrays)
+            ]
+            _sync(folder)
+            _replace_manifest(folder, save_id, {"model": content, "arrays": entries})
+        finally:
+            _remove_leftovers(folder)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The checked manifest of the model in `folder`."""
+    path = folder / _MANIFEST
+    if not path.is_file():
+        raise ModelNotFoundError(_not_found(folder))
+    manifest = _parse(path)
+    if manifest is None:
+        raise ModelCorruptError(f"{path} is damaged: copy the whole model folder again")
+    _check_version(manifest, folder)
+    if _checksum(manifest) != manifest.get("checksum"):
+        raise ModelCorruptError(
+            f"{path} was edited or damaged (its checksum differs): copy the model folder again"
+        )
+    return manifest
+
+
+def versions() -> dict[str, str]:
+    """What a model was saved with."""
+    libraries = ("umpteen", "numpy", "scipy", "sklearn")
+    found = {name: str(import_module(name).__version__) for name in libraries}
+    return {"python": platform.python_version(), **found}
+
+
+def _not_found(folder: Path) -> str:
+    if not folder.exists():
+        return f"there is no folder {folder}: check the path, or save a model there first"
+    if not folder.is_dir():
+        return f"{folder} is a file; a model is a folder, as model.save(path) makes it"
+    return f"{folder} holds no {_MANIFEST}, so no model was ever completely saved there"
+
+
+def _parse(path: Path) -> dict[str, Any] | None:
+    """The JSON in `path`, if it is the manifest of a model."""
+    if not path.is_file():
+        return None
+    try:
+        manifest = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    is_ours = isinstance(manifest, dict) and manifest.get("kind") == _KIND
+    return manifest if is_ours else None
+
+
+def _check_version(manifest: dict[str, Any], folder: Path) -> None:
+    number = manifest.get("format")
+    if not isinstance(number, int) or number < 1:
+        raise ModelCorruptError(f"{folder / _MANIFEST} has the format {number!r}; copy it again")
+    if number > FORMAT:
+        raise ModelVersionError(
+            f"{folder} was saved in format {number} (with {manifest.get('versions')}), and this "
+            f"version of umpteen reads up to format {FORMAT}: pip install --upgrade umpteen"
+        )
+
+
+def _checksum(manifest: dict[str, Any]) -> int:
+    rest = {name: value for name, value in manifest.items() if name != "checksum"}
+    return zlib.crc32(json.dumps(rest, sort_keys=True).encode("ascii"))
+
+
+def _replace_manifest(folder: Path, save_id: str, content: dict[str, Any]) -> None:
+    manifest = {"kind": _KIND, "format": FORMAT, "versions": versions(), **content}
+    manifest["checksum"] = _checksum(manifest)
+    draft = folder / f"{save_id}-{_MANIFEST}"
+    with draft.open("x", encoding="ascii") as file:
+        json.dump(manifest, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, folder / _MANIFEST)
+    _sync(folder)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Files that a save wrote and no model needs: of the old model, or of a save that failed."""
+    try:
+        needed = {entry["file"] for entry in read_manifest(folder)["arrays"]}
+    except ModelNotFoundError:
+        needed = set()
+    except (UmpteenError, LookupError, TypeError):  # an unreadable model: keep all of it
+        return
+    for name in os.listdir(folder):
+        if _OURS.fullmatch(name) and name not in needed:
+            with suppress(OSError):  # Windows keeps files that are mapped; the next save retries
+                (folder / name).unlink()
+
+
+def _check_free(folder: Path) -> None:
+    """A model may be saved where nothing is, or a model, or the remains of a killed save."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ModelPathError(f"{folder} is a file; a model needs a folder: choose another path")
+    names = os.listdir(folder)
+    if _MANIFEST in names and _parse(folder / _MANIFEST) is None:
+        raise ModelPathError(
+            f"{folder / _MANIFEST} is damaged or not of a model; nothing was changed: remove "
+            "the folder yourself, or choose another path"
+        )
+    foreign = [name for name in names if not _OURS.fullmatch(name)]
+    if foreign and _MANIFEST not in names:
+        raise ModelPathError(
+            f"{folder} holds other files ({foreign[0]!r}, {len(foreign):,} in all) and no model; "
+            "nothing was changed: choose a new or an empty folder"
+        )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One save at a time, as each removes what it takes for leftovers."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network folders cannot lock
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sync(folder: Path) -> None:
+    """Make renames and new names in `folder` survive a power cut."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,141 @@
+"""From the JSON and the arrays of a model folder back to the model; the inverse of `pack`."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix
+
+from umpteen.errors import ModelCorruptError
+from umpteen.storage.arrays import Array, number_dtype
+from umpteen.storage.packing import Json
+from umpteen.storage.registry import find_class, is_estimator, is_fitted
+
+
+def unpack(content: Json, arrays: list[Array]) -> Any:
+    """What `pack` made `content` and `arrays` of."""
+    return _Unpacker(arrays).unpack(content)
+
+
+class _Unpacker:
+    def __init__(self, arrays: list[Array]) -> None:
+        self.arrays = arrays
+
+    def unpack(self, content: Json) -> Any:
+        if isinstance(content, list):
+            return [self.unpack(value) for value in content]
+        if not isinstance(content, dict):
+            return content
+        ((kind, value),) = content.items()
+        return self._kinds[kind](self, value)
+
+    def _float(self, text: str) -> float:
+        return float(text)
+
+    def _scalar(self, content: Json) -> Any:
+        return np.frombuffer(bytes.fromhex(content["hex"]), number_dtype(content["dtype"]))[0]
+
+    def _array(self, number: int) -> Array:
+        return self.arrays[number]
+
+    def _numbers(self, number: int) -> list[Any]:
+        return list(self.arrays[number].tolist())
+
+    def _texts(self, content: Json) -> list[str]:
+        text: str = self.arrays[content["utf8"]].tobytes().decode("utf-8", "surrogatepass")
+        texts = text.split(content["separator"])
+        if len(texts) != content["count"]:
+            raise ModelCorruptError(
+                f"the model has {len(texts):,} texts where {content['count']:,} were saved: "
+                "copy its folder again"
+            )
+        return texts
+
+    def _tuple(self, values: Json) -> tuple[Any, ...]:
+        return tuple(self.unpack(values))
+
+    def _dict(self, content: Json) -> dict[str, Any]:
+        keys, values = self.unpack(content["keys"]), self.unpack(content["values"])
+        return dict(zip(keys, values, strict=True))
+
+    def _csr_matrix(self, content: Json) -> Any:
+        return self._fill(csr_matrix, content)
+
+    def _csr_array(self, content: Json) -> Any:
+        return self._fill(csr_array, content)
+
+    def _fill(self, cls: Any, content: Json) -> Any:
+        """The parts are set afterwards: the constructor would read all of them."""
+        data, indices, indptr = (
+            self.arrays[content[part]] for part in ("data", "indices", "indptr")
+        )
+        shape = tuple(content["shape"])
+        _check_csr(data, indices, indptr, shape)
+        matrix = cls(shape)
+        matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
+        matrix.has_canonical_format = content["canonical"]
+        matrix.has_sorted_indices = content["sorted"]
+        return matrix
+
+    def _object(self, content: Json) -> Any:
+        cls = find_class(content["module"], content["class"])
+        state = self._members(content["state"])
+        if is_estimator(cls):
+            return _estimator(cls, self._members(content["parameters"]), state)
+        return _dataclass(cls, state)
+
+    def _members(self, members: dict[str, Json]) -> dict[str, Any]:
+        return {name: self.unpack(value) for name, value in members.items()}
+
+    _kinds: dict[str, Callable[["_Unpacker", Any], Any]] = {  # noqa: RUF012
+        "float": _float,
+        "scalar": _scalar,
+        "array": _array,
+        "numbers": _numbers,
+        "texts": _texts,
+        "tuple": _tuple,
+        "dict": _dict,
+        "csr_matrix": _csr_matrix,
+        "csr_array": _csr_array,
+        "object": _object,
+    }
+
+
+def _estimator(cls: type, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
+    estimator = cls(**parameters)
+    if not all(map(is_fitted, state)):
+        raise ModelCorruptError(f"a {cls.__name__} cannot have the attributes {sorted(state)}")
+    for name, value in state.items():
+        setattr(estimator, name, value)
+    return estimator
+
+
+def _dataclass(cls: Any, state: dict[str, Any]) -> Any:
+    """Without `__init__`, so that nothing is computed or converted a second time."""
+    names = {field.name for field in fields(cls)}
+    if names != set(state):
+        raise ModelCorruptError(
+            f"the model holds a {cls.__name__} with fields {sorted(state)}, but here it has "
+            f"{sorted(names)}: use the version of umpteen that saved the model"
+        )
+    instance = cls.__new__(cls)
+    for name, value in state.items():
+        object.__setattr__(instance, name, value)  # also where the dataclass is frozen
+    return instance
+
+
+def _check_csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...]) -> None:
+    """What can be checked without reading the arrays."""
+    fits = (
+        data.ndim == indices.ndim == indptr.ndim == 1
+        and len(shape) == 2
+        and len(indptr) == shape[0] + 1
+        and indices.dtype == indptr.dtype in (np.int32, np.int64)
+        and indptr[0] == 0
+        and indptr[-1] == len(indices) == len(data)
+    )
+    if not fits:
+        raise ModelCorruptError(
+            f"a sparse matrix of shape {shape} does not fit its arrays: copy the model folder again"
+        )

@@ -1,0 +1,135 @@
+"""Trees over labels: balanced, of any branching, by repeated spherical 2-means."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen import parallel
+from umpteen.kernels.clustering import bisect
+from umpteen.progress import Verbose, progress_bar
+from umpteen.storage import storable
+
+IntArray = npt.NDArray[np.int32]
+
+
+@storable
+@dataclass(eq=False)
+class Hierarchy:
+    """A tree whose nodes are numbered layer by layer, so that siblings stand side by side.
+
+    Node `i` has the children `first_child[i]` to `first_child[i + 1]`; the root is node 0.
+    Numbers from `n_nodes` on are labels: number `n_nodes + p` is label `label_order[p]`. All
+    labels are equally deep. Labels that have no place are absent from `label_order`.
+    """
+
+    first_child: IntArray
+    label_order: IntArray
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes that have children."""
+        return len(self.first_child) - 1
+
+    def layers(self) -> list[range]:
+        """The numbers of the nodes of each layer, from the root alone down to the leaves."""
+        layers = [range(1)]
+        while (first := int(self.first_child[layers[-1].start])) < self.n_nodes:
+            layers.append(range(first, int(self.first_child[layers[-1].stop])))
+        return layers
+
+    def parents(self) -> IntArray:
+        """The parent of every node and label, -1 for the root."""
+        sizes = np.diff(self.first_child)
+        return np.concatenate([[-1], np.repeat(np.arange(self.n_nodes), sizes)]).astype(np.int32)
+
+    def path(self, label: int) -> list[int]:
+        """Numbers from below the root down to the label itself; empty if it has no place."""
+        places = np.flatnonzero(self.label_order == label)
+        path, parents = [], self.parents()
+        number = self.n_nodes + int(places[0]) if len(places) else 0
+        while number > 0:
+            path.append(number)
+            number = int(parents[number])
+        return path[::-1]
+
+
+def layer_sizes(n_labels: int, branching: int, max_leaf: int) -> list[int]:
+    """Number of nodes per layer, from the root to the leaves of at most `max_leaf` labels.
+
+    The upper layers are as wide as allowed: a wide, shallow tree makes fewer early mistakes.
+
+    >>> layer_sizes(1_000_000, branching=256, max_leaf=100)
+    [1, 256, 10000]
+    """
+    n_leaves = math.ceil(n_labels / max_leaf)
+    sizes = [1]
+    while sizes[-1] < n_leaves:
+        sizes.append(min(sizes[-1] * branching, n_leaves))
+    return sizes
+
+
+def grow(
+    rows: csr_matrix,
+    *,
+    branching: int = 256,
+    max_leaf: int = 100,
+    max_rounds: int = 20,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    verbose: Verbose = False,
+) -> Hierarchy:
+    """A tree over labels given as sparse rows of unit length; all-zero rows are left out.
+
+    Every cut is a spherical 2-means with fixed sizes, so the leaves' sizes differ by one at
+    most; similar labels end up in the same leaf. The same seed gives the same tree.
+
+    >>> tree = grow(csr_matrix(np.repeat(np.eye(4), 2, axis=0)), branching=2, max_leaf=2)
+    >>> sorted(sorted(leaf.tolist()) for leaf in np.split(tree.label_order, 4))
+    [[0, 1], [2, 3], [4, 5], [6, 7]]
+    """
+    order = np.flatnonzero(np.diff(rows.indptr)).astype(np.int32)
+    bounds = _node_bounds(len(order), branching, max_leaf)
+    scratch = parallel.PerThread(lambda: np.zeros(rows.shape[1], np.float32))
+
+    def cut(borders: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+        """Separate the labels at the middle border; returns the two halves' borders."""
+        middle = len(borders) // 2
+        start, split, end = borders[[0, middle, -1]]
+        local_seed = (seed * 1_000_003 + int(start) * 8191 + int(end)) & 0x7FFFFFFF
+        bisect(
+            rows.indptr, rows.indices, rows.data, order[start:end], split - start, max_rounds,
+            local_seed, scratch.value,
+        )  # fmt: skip
+        return [borders[: middle + 1], borders[middle:]]
+
+    with progress_bar("Growing the label tree", len(bounds[-1]) - 2, verbose) as bar:
+        for above, here in zip(bounds, bounds[1:], strict=False):
+            ends = np.searchsorted(here, above)
+            pending = [here[i : j + 1] for i, j in zip(ends, ends[1:], strict=False)]
+            while pending := [borders for borders in pending if len(borders) > 2]:
+                halves = parallel.run(cut, pending, n_jobs=n_jobs)
+                bar.advance(len(pending))
+                pending = [half for pair in halves for half in pair]
+    return Hierarchy(_first_children(bounds, len(order)), order)
+
+
+def _node_bounds(n_labels: int, branching: int, max_leaf: int) -> list[npt.NDArray[np.int64]]:
+    """For each layer the positions in the label order where its nodes begin, and the end."""
+    sizes = layer_sizes(n_labels, branching, max_leaf)
+    leaves = np.arange(sizes[-1] + 1) * n_labels // sizes[-1]
+    bounds = [leaves]
+    for size in sizes[-2::-1]:
+        below = bounds[0]
+        bounds.insert(0, below[np.arange(size + 1) * (len(below) - 1) // size])
+    return bounds
+
+
+def _first_children(bounds: list[npt.NDArray[np.int64]], n_labels: int) -> IntArray:
+    layers, n_before = [], 1
+    for here, below in zip(bounds, [*bounds[1:], np.arange(n_labels + 1)], strict=True):
+        layers.append(n_before + np.searchsorted(below, here[:-1]))
+        n_before += len(below) - 1
+    return np.concatenate([*layers, [n_before]]).astype(np.int32)

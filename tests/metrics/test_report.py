@@ -1,0 +1,115 @@
+"""If these fail, `um.evaluate` tells another story than the metrics it is made of."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import umpteen as um
+from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+
+TRAIN = [[0], [0], [0], [0, 1], [0, 1], [0, 1], [1, 2], [2, 3], [4]]
+TEST = [[0], [0, 1], [2, 3], [4, 5], []]
+TOP = um.TopK(
+    labels=[[0, 1, 2], [1, 0, 3], [0, 3, 2], [5, 0, -1], [1, 2, 3]],
+    scores=[[0.9, 0.5, 0.2]] * 3 + [[0.9, 0.5, -np.inf]] + [[0.9, 0.5, 0.2]],
+)
+
+
+@pytest.fixture
+def report():
+    return um.evaluate(TOP, TEST, TRAIN, ks=(1, 3))
+
+
+def test_numbers_are_those_of_the_functions(report):
+    chance = um.metrics.propensity(csr_array(um.base.check_labels(TRAIN, n_labels=6)))
+    for k in (1, 3):
+        assert report.metrics[f"precision@{k}"] == um.metrics.precision_at_k(TEST, TOP, k)
+        assert report.metrics[f"macro F1@{k}"] == um.metrics.macro_f1_at_k(TEST, TOP, k)
+        assert report.metrics[f"PSP@{k}"] == um.metrics.psp_at_k(TEST, TOP, k, chance)
+        assert report.metrics[f"PSnDCG@{k}"] == um.metrics.psndcg_at_k(TEST, TOP, k, chance)
+
+
+def test_counts(report):
+    assert (report.n_samples, report.n_labels) == (5, 6)
+    assert (report.n_samples_without_labels, report.n_unseen_labels) == (1, 1)
+
+
+def test_bands_by_hand(report):
+    """Counts 6, 4, 2, 1, 1: label 0 holds 43 %, 0 and 1 hold 71 %, 0 to 2 hold 86 %."""
+    bands = {band.name: band for band in report.bands}
+    sizes = {name: (band.n_labels, band.span) for name, band in bands.items()}
+    assert sizes == {
+        "head": (2, "4-6"),
+        "torso": (1, "2"),
+        "tail": (2, "1"),
+        "unseen": (1, "0"),
+    }
+    assert bands["head"].recall == 1
+    assert bands["tail"].recall == 0.5
+
+
+def test_groups_share_out_the_test(report):
+    assert sum(band.test_share for band in report.bands) == pytest.approx(1)
+    parts = sum(band.precision for band in report.bands)
+    assert parts == pytest.approx(report.metrics["precision@3"])
+    assert sum(decile.n_labels for decile in report.deciles) == 5
+    assert [decile.most for decile in report.deciles] == [6, 4, 2, 1, 1]
+
+
+def test_without_training_labels_there_is_no_propensity():
+    report = um.evaluate(TOP, TEST, ks=[3])
+    assert "PSP@3" not in report.metrics
+    assert (report.bands, report.deciles, report.n_unseen_labels) == ([], [], None)
+    given = um.evaluate(TOP, TEST, ks=[3], propensity=np.full(6, 0.5))
+    assert 0 < given.metrics["PSP@3"] <= 1
+
+
+def test_report_prints_as_a_table(report):
+    text = str(report)
+    assert (
+        "5 samples, 6 labels; samples without labels: 1; test labels unseen in training: 1" in text
+    )
+    assert "│ precision       │ 60.00 │ 40.00 │" in text
+    assert "torso" in text
+    assert max(map(len, text.splitlines())) <= 96
+    assert report._repr_html_().startswith("<pre>5 samples")
+    assert "precision@1=0.6000" in repr(report)
+
+
+def test_report_survives_json(report):
+    read = json.loads(json.dumps(report.to_dict()))
+    assert read["metrics"]["precision@1"] == 0.6
+    assert read["bands"][0]["name"] == "head"
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_picture(report, suffix, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("ps")
+    report.plot(tmp_path / f"report.{suffix}")
+    assert (tmp_path / f"report.{suffix}").stat().st_size > 2000
+    assert matplotlib.get_backend() == "ps"  # as the user chose
+
+
+def test_picture_needs_a_known_suffix(report, tmp_path):
+    with pytest.raises(ParameterError, match="png"):
+        report.plot(tmp_path / "report.docx")
+
+
+@pytest.mark.parametrize("Y", [csr_array((0, 3)), csr_array((2, 3))])
+def test_nothing_to_measure_is_zero_everywhere(Y):
+    top = um.TopK(np.full((Y.shape[0], 5), -1), np.full((Y.shape[0], 5), -np.inf))
+    report = um.evaluate(top, Y, Y)
+    assert set(report.metrics.values()) == {0}
+    assert "0.00" in str(report)
+
+
+def test_evaluate_refuses_what_does_not_fit():
+    with pytest.raises(LabelsError, match="evaluate takes"):
+        um.evaluate(TEST, TOP)
+    with pytest.raises(ParameterError, match="predict with k=5"):
+        um.evaluate(TOP, TEST)
+    with pytest.raises(LabelsShapeError, match="Y_train has 3 columns"):
+        um.evaluate(TOP, csr_array((5, 4)), csr_array((5, 3)), ks=[1])
