@@ -103,7 +103,7 @@ import time
 from umpteen import parallel
 
 def task(item):
-    print("started", flush=True)
+    print("started\\n", end="", flush=True)
     time.sleep(0.2)
 
 try:

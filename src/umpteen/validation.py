@@ -34,7 +34,6 @@ N_JOBS = [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), N
 VERBOSE = ["boolean", StrOptions({"auto"})]
 
 _MAX_INT32 = np.iinfo(np.int32).max
-_MAX_INT64 = np.iinfo(np.int64).max
 
 
 def check_parameters(estimator: "BaseEstimator") -> None:

@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 import umpteen as um
+from umpteen import parallel
 from umpteen.errors import ModelCorruptError, ModelNotFoundError, NotFittedError, ParameterError
 
 from .cases import (
@@ -109,6 +110,20 @@ def test_same_bits_for_any_number_of_threads(case, dense):
     one, two, four = (case.fitted(X, Y, n_jobs=n).predict_topk(X, k=5) for n in (1, 2, 4))
     assert one == two == four
     assert one.scores.tobytes() == two.scores.tobytes() == four.scores.tobytes()
+
+
+class _ElsewhereBackwards:
+    """Stands for a cluster: tasks run in another order, and only what they return comes back."""
+
+    def map(self, function, items):
+        return iter([function(item) for item in list(items)[::-1]][::-1])
+
+
+def test_same_bits_on_another_engine(case):
+    X, Y = noise(1000)
+    expected = case.fitted(X, Y).predict_topk(X)
+    with parallel.engine(_ElsewhereBackwards()):
+        assert case.fitted(X, Y).predict_topk(X) == expected
 
 
 def test_same_bits_when_fitted_again(case):
