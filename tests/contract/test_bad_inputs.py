@@ -38,6 +38,12 @@ def _with(attribute: str, position: Any, value: Any) -> Change:
     return change
 
 
+def _without_indptr(matrix: csr_matrix) -> csr_matrix:
+    matrix = matrix.copy()
+    matrix.indptr = matrix.indptr[:0]
+    return matrix
+
+
 def _typed(dtype: Any) -> Change:
     return lambda matrix: matrix.astype(dtype)
 
@@ -158,6 +164,7 @@ BAD_FEATURES = {
     "negative index": Refused(_with("indices", 3, -1), FeaturesError, "build it again"),
     "decreasing indptr": Refused(_with("indptr", 3, 60), FeaturesError, "build it again"),
     "indptr beyond the end": Refused(_with("indptr", -1, 9999), FeaturesError, "build it again"),
+    "no indptr": Refused(_without_indptr, FeaturesError, "build it again"),
     "indptr not from 0": Refused(_with("indptr", 0, 1), FeaturesError, "build it again"),
     "negative COO index": Refused(
         lambda X: _with("row", 0, -1)(X.tocoo()), FeaturesError, "build it again"
