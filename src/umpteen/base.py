@@ -137,9 +137,12 @@ class TopK:
 
 def _as_label_ids(labels: Any) -> npt.NDArray[np.int32]:
     ids = np.asarray(labels)
-    if ids.size and (ids.dtype.kind not in "iu" or ids.max() > np.iinfo(np.int32).max):
+    if ids.size and (
+        ids.dtype.kind not in "iu" or ids.min() < -1 or ids.max() > np.iinfo(np.int32).max
+    ):
         raise LabelsError(
-            f"labels of dtype {ids.dtype} are not label ids: expected whole numbers of 32 bits"
+            f"labels of dtype {ids.dtype} are not label ids: expected whole numbers of 32 bits, "
+            "from 0, or -1 for none"
         )
     return ids.astype(np.int32, copy=False)
 

@@ -121,10 +121,9 @@ def _on_threads(
     # A window of waiting tasks bounds memory; order in = order out keeps the same bits.
     remaining = iter(items)
     pool = ThreadPoolExecutor(threads)
-    waiting: deque[Future[Result]] = deque(
-        pool.submit(function, item) for item in islice(remaining, 8 * threads)
-    )
+    waiting: deque[Future[Result]] = deque()
     try:
+        waiting.extend(pool.submit(function, item) for item in islice(remaining, 8 * threads))
         while waiting:
             yield waiting.popleft().result()
             waiting.extend(pool.submit(function, item) for item in islice(remaining, 1))

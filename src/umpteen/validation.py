@@ -34,7 +34,6 @@ N_JOBS = [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), N
 VERBOSE = ["boolean", StrOptions({"auto"})]
 
 _MAX_INT32 = np.iinfo(np.int32).max
-_MAX_INT64 = np.iinfo(np.int64).max
 
 
 def check_parameters(estimator: "BaseEstimator") -> None:
@@ -347,8 +346,6 @@ def _canonical_csr(
     _check_number_type(matrix.dtype, name, error)
     if matrix.ndim != 2:
         raise error(f"{name} has shape {matrix.shape}; expected 2 dimensions, one row per sample")
-    if max(matrix.nnz, *matrix.shape) > _MAX_INT32:
-        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into parts")
     try:
         fresh = _checked_structure(matrix)
     except (ValueError, IndexError) as problem:
@@ -356,16 +353,17 @@ def _canonical_csr(
             f"{name} is a damaged sparse matrix ({problem}); build it again, for example "
             "from (values, (rows, columns)) with scipy.sparse.coo_array"
         ) from None
+    if max(fresh.nnz, *fresh.shape) > _MAX_INT32:
+        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into parts")
     fresh.data = convert(fresh.data)
-    fresh = csr_matrix(fresh)
-    fresh = csr_matrix(  # anew, so that scipy looks at the order itself, not at an old flag
-        (
-            fresh.data,
-            fresh.indices.astype(np.int32, copy=False),
-            fresh.indptr.astype(np.int32, copy=False),
-        ),
-        shape=fresh.shape,
-    )
+    return _sorted_unique(csr_matrix(fresh))
+
+
+def _sorted_unique(matrix: csr_matrix) -> csr_matrix:
+    indices = matrix.indices.astype(np.int32, copy=False)
+    indptr = matrix.indptr.astype(np.int32, copy=False)
+    # Anew, so that scipy looks at the order itself, not at an old flag.
+    fresh = csr_matrix((matrix.data, indices, indptr), shape=matrix.shape)
     if not fresh.has_canonical_format:
         fresh = fresh.copy()
         fresh.sum_duplicates()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse import csr_matrix
+
 from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError
 
 from .cases import N_LABELS, N_SAMPLES, checkerboard, kinds
@@ -35,6 +36,12 @@ def _with(attribute: str, position: Any, value: Any) -> Change:
         return matrix
 
     return change
+
+
+def _without_indptr(matrix: csr_matrix) -> csr_matrix:
+    matrix = matrix.copy()
+    matrix.indptr = matrix.indptr[:0]
+    return matrix
 
 
 def _typed(dtype: Any) -> Change:
@@ -93,7 +100,6 @@ SAME_SPARSE_FEATURES: dict[str, Change] = {
     "float64": _typed(np.float64),
     "int64 counts": _typed(np.int64),
     "bool": _typed(bool),
-    "big-endian": _typed(">f4"),
     "csr_array": sparse.csr_array,
     "CSC": lambda X: X.tocsc(),
     "LIL": lambda X: X.tolil(),
@@ -109,6 +115,7 @@ SAME_DENSE_FEATURES: dict[str, Change] = {
     "float64 array": lambda X: X.toarray().astype(np.float64),
     "float16 array": lambda X: X.toarray().astype(np.float16),
     "bool array": lambda X: X.toarray() > 0,
+    "big-endian array": lambda X: X.toarray().astype(">f4"),
     "Fortran order": lambda X: np.asfortranarray(X.toarray()),
     "every other row": lambda X: np.repeat(X.toarray(), 2, axis=0)[::2],
     "list of lists": lambda X: X.toarray().tolist(),
@@ -157,6 +164,7 @@ BAD_FEATURES = {
     "negative index": Refused(_with("indices", 3, -1), FeaturesError, "build it again"),
     "decreasing indptr": Refused(_with("indptr", 3, 60), FeaturesError, "build it again"),
     "indptr beyond the end": Refused(_with("indptr", -1, 9999), FeaturesError, "build it again"),
+    "no indptr": Refused(_without_indptr, FeaturesError, "build it again"),
     "indptr not from 0": Refused(_with("indptr", 0, 1), FeaturesError, "build it again"),
     "negative COO index": Refused(
         lambda X: _with("row", 0, -1)(X.tocoo()), FeaturesError, "build it again"

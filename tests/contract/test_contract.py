@@ -1,12 +1,15 @@
 """What a user may rely on, whichever classifier it is."""
 
+import sys
 import tracemalloc
 
 import numpy as np
 import pytest
-import umpteen as um
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+
+import umpteen as um
+from umpteen import parallel
 from umpteen.errors import ModelCorruptError, ModelNotFoundError, NotFittedError, ParameterError
 
 from .cases import (
@@ -109,6 +112,20 @@ def test_same_bits_for_any_number_of_threads(case, dense):
     assert one.scores.tobytes() == two.scores.tobytes() == four.scores.tobytes()
 
 
+class _ElsewhereBackwards:
+    """Stands for a cluster: tasks run in another order, and only what they return comes back."""
+
+    def map(self, function, items):
+        return iter([function(item) for item in list(items)[::-1]][::-1])
+
+
+def test_same_bits_on_another_engine(case):
+    X, Y = noise(1000)
+    expected = case.fitted(X, Y).predict_topk(X)
+    with parallel.engine(_ElsewhereBackwards()):
+        assert case.fitted(X, Y).predict_topk(X) == expected
+
+
 def test_same_bits_when_fitted_again(case):
     X, Y = noise()
     model = case.fitted(X, Y)
@@ -159,7 +176,7 @@ def test_what_is_learned_is_declared(case):
     assert learned == model._fitted_names()
 
 
-def test_an_interrupted_fit_leaves_no_mixture(case, monkeypatch):
+def test_an_interrupted_fit_leaves_no_mixture(case):
     """Half of an old and half of a new model would read beyond the end of its arrays."""
     X, Y = checkerboard()
     model = case.fitted(X, Y)
@@ -290,6 +307,7 @@ def test_nothing_of_size_samples_times_labels(case):
     ones = np.ones(n_samples, np.float32)
     X = csr_matrix((ones, (rows, rows % 5_000)), shape=(n_samples, 5_000))
     Y = csr_matrix((ones, (rows, rows)), shape=(n_samples, n_labels))
+    resident = _peak_resident_bytes()
     tracemalloc.start()
     try:
         case.fitted(X, Y, n_jobs=1).predict_topk(X, k=3)
@@ -297,3 +315,13 @@ def test_nothing_of_size_samples_times_labels(case):
     finally:
         tracemalloc.stop()
     assert peak < n_samples * n_labels / 10
+    assert _peak_resident_bytes() - resident < n_samples * n_labels / 4
+
+
+def _peak_resident_bytes() -> int:
+    """Sees what kernels allocate, as tracemalloc does not; only where the unit is known."""
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

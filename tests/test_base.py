@@ -1,0 +1,96 @@
+"""`TopK` is what every user holds in hand: an error here is an error in every method."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_matrix
+
+from umpteen import TopK
+from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+
+TOP = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
+
+
+def test_types_are_the_promised_ones_whatever_was_given():
+    assert (TOP.labels.dtype, TOP.scores.dtype) == (np.int32, np.float32)
+    assert (len(TOP), TOP.k) == (2, 2)
+
+
+def test_to_csr_leaves_out_what_was_not_given():
+    matrix = TOP.to_csr(n_labels=4)
+    assert matrix.has_sorted_indices
+    np.testing.assert_array_equal(matrix.toarray(), np.float32([[0.5, 0, 0.9, 0], [0, 0.7, 0, 0]]))
+
+
+@pytest.mark.parametrize("use", [lambda: TOP.to_csr(2), lambda: TOP.names(["a", "b"])])
+def test_labels_beyond_the_known_ones_are_named(use):
+    """The names of another data set would otherwise be given to the labels."""
+    with pytest.raises(LabelsError, match="label id 2 does not fit 2 labels"):
+        use()
+
+
+def test_names_are_best_first():
+    assert TOP.names(["a", "b", "c"]) == [[("c", 0.9), ("a", 0.5)], [("b", 0.7)]]
+
+
+def test_concatenation_undoes_a_split():
+    assert TopK.concatenate([TOP[:1], TOP[1:]]) == TOP
+    assert TopK.concatenate([TOP[:0], TOP]) == TOP
+
+
+def test_equality_is_of_labels_and_scores():
+    assert TopK(TOP.labels, TOP.scores) == TOP
+    assert TopK(TOP.labels, TOP.scores / 2) != TOP
+    assert TOP.first(1) != TOP
+    assert TOP != "something else"
+
+
+def test_one_sample_is_chosen_by_its_number():
+    assert TOP[1].labels.tolist() == [[1, -1]]
+    assert TOP[[1, 0]].labels.tolist() == [[1, -1], [2, 0]]
+
+
+def test_tables_of_different_shape_are_refused():
+    with pytest.raises(LabelsShapeError, match="same shape"):
+        TopK(labels=[[1, 2]], scores=[[0.5]])
+    with pytest.raises(LabelsShapeError, match="same shape"):
+        TopK(labels=[1, 2], scores=[0.5, 0.4])
+
+
+@pytest.mark.parametrize("labels", [[[2**40]], [[-(2**40)]], [[0.5]], [["red"]]])
+def test_what_is_no_label_id_is_refused(labels):
+    """2**40 cut to 32 bits is 0: another label, and nobody would notice."""
+    with pytest.raises(LabelsError, match="label ids"):
+        TopK(labels=labels, scores=[[1.0]])
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5])
+def test_impossible_k_is_refused(k):
+    with pytest.raises(ParameterError, match="k=1 or more"):
+        TOP.first(k)
+    with pytest.raises(ParameterError, match="k=1 or more"):
+        TopK.from_csr(TOP.to_csr(3), k)
+
+
+@given(
+    arrays(
+        np.float32,
+        st.tuples(st.integers(0, 5), st.integers(1, 8)),
+        elements=st.sampled_from([-1.0, 0.0, 0.5, 1.0]),
+    ),
+    st.integers(1, 10),
+)
+def test_from_csr_ranks_as_by_sorting(table, k):
+    top = TopK.from_csr(csr_matrix(table), k)
+    assert top.labels.shape == top.scores.shape == (len(table), k)
+    for values, labels, scores in zip(table, top.labels, top.scores, strict=True):
+        best = sorted((-value, label) for label, value in enumerate(values) if value != 0)[:k]
+        rest = k - len(best)
+        assert labels.tolist() == [label for _, label in best] + rest * [-1]
+        assert scores.tolist() == [-value for value, _ in best] + rest * [-np.inf]
+
+
+def test_from_csr_undoes_to_csr():
+    assert TopK.from_csr(TOP.to_csr(3), k=2) == TOP

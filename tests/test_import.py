@@ -1,0 +1,29 @@
+"""`import umpteen` is light: command lines and services start at once, without optional parts."""
+
+import subprocess
+import sys
+
+import pytest
+
+import umpteen
+
+HEAVY = ("matplotlib", "numba", "numpy", "scipy", "sklearn", "torch")
+
+
+def test_import_brings_nothing_heavy():
+    code = f"import sys, umpteen; print([name for name in {HEAVY} if name in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert result.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("name", umpteen.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(umpteen, name) is not None
+    assert name in dir(umpteen)
+
+
+def test_an_unknown_name_is_an_ordinary_error():
+    with pytest.raises(AttributeError, match="no attribute 'LabelThree'"):
+        umpteen.LabelThree  # noqa: B018

@@ -1,0 +1,154 @@
+"""Whatever numbers a user brings, the same content reaches the kernels, and theirs stays as is."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from umpteen.errors import FeaturesError, LabelsError
+from umpteen.validation import check_features, check_labels, is_single_label
+
+FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
+DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float32", "float64"]
+
+shapes = st.tuples(st.integers(1, 6), st.integers(1, 6))
+contents = shapes.flatmap(lambda shape: arrays(np.int8, shape, elements=st.integers(0, 3)))
+formats = st.sampled_from(FORMATS)
+dtypes = st.sampled_from(DTYPES)
+kinds = st.sampled_from([sparse.csr_matrix, sparse.csr_array])
+
+
+def assert_canonical(matrix):
+    assert type(matrix) is sparse.csr_matrix
+    assert (matrix.dtype, matrix.indices.dtype, matrix.indptr.dtype) == ("f4", "i4", "i4")
+    fresh = sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    assert fresh.has_canonical_format
+
+
+@given(contents, formats, dtypes, kinds)
+def test_any_sparse_features_keep_their_content(content, form, dtype, kind):
+    content = content.astype(dtype)
+    features = check_features(kind(content).asformat(form))
+    assert_canonical(features)
+    np.testing.assert_array_equal(features.toarray(), content)
+
+
+@given(contents, formats, dtypes, kinds)
+def test_any_sparse_labels_mean_the_same(content, form, dtype, kind):
+    content = content.astype(dtype)
+    labels = check_labels(kind(content).asformat(form))
+    assert_canonical(labels)
+    assert labels.data.all()
+    np.testing.assert_array_equal(labels.toarray(), content != 0)
+    if content.shape[1] > 1:  # one dense column may hold ids, and is refused
+        np.testing.assert_array_equal(check_labels(content).toarray(), content != 0)
+
+
+entries = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 3)), min_size=1)
+
+
+@given(entries, st.sampled_from(["coo", "csr", "csc"]))
+def test_unsorted_duplicates_are_added_up_and_the_input_stays(triples, form):
+    matrix = _as_written(triples, form)
+    owned = [part for part in vars(matrix).values() if isinstance(part, np.ndarray)]
+    before = [part.tobytes() for part in owned]
+    for part in owned:
+        part.flags.writeable = False
+    features, labels = check_features(matrix), check_labels(matrix)
+    expected = np.zeros((4, 5))
+    for row, column, value in triples:
+        expected[row, column] += value
+    np.testing.assert_array_equal(features.toarray(), expected)
+    np.testing.assert_array_equal(labels.toarray(), expected != 0)
+    after = [part for part in vars(matrix).values() if isinstance(part, np.ndarray)]
+    assert all(now is then for now, then in zip(after, owned, strict=True))
+    assert [part.tobytes() for part in owned] == before
+
+
+def _as_written(triples, form):
+    """A matrix with these entries in this order, duplicates and all."""
+    rows, columns, values = np.array(triples).T
+    if form == "coo":
+        return sparse.coo_matrix((values, (rows, columns)), shape=(4, 5))
+    major, minor, size = (rows, columns, 4) if form == "csr" else (columns, rows, 5)
+    order = np.argsort(major, kind="stable")
+    indptr = np.searchsorted(major[order], np.arange(size + 1))
+    build = sparse.csr_matrix if form == "csr" else sparse.csc_matrix
+    return build((values[order], minor[order], indptr), shape=(4, 5))
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=4), min_size=1, max_size=6))
+def test_lists_of_ids_are_indicators_written_shorter(rows):
+    if all(len(row) > 2 and max(row) < 2 for row in rows):
+        return  # read as an indicator, and refused
+    labels = check_labels(rows, n_labels=31)
+    assert_canonical(labels)
+    assert [row.indices.tolist() for row in labels] == [sorted(set(row)) for row in rows]
+
+
+def test_64_bit_indices_of_the_input_stay_64_bit():
+    matrix = sparse.csr_matrix(np.eye(3))
+    matrix.indices, matrix.indptr = (
+        part.astype(np.int64) for part in (matrix.indices, matrix.indptr)
+    )
+    indices = matrix.indices
+    assert_canonical(check_features(matrix))
+    assert matrix.indices is indices
+
+
+def test_memory_is_shared_where_nothing_has_to_change():
+    """A copy of the largest matrix of the program would double its memory."""
+    matrix = sparse.random(50, 40, 0.1, format="csr", dtype=np.float32, random_state=0)
+    table = matrix.toarray()
+    assert np.shares_memory(check_features(matrix).data, matrix.data)
+    assert np.shares_memory(check_features(table), table)
+    assert np.shares_memory(check_labels(matrix).indices, matrix.indices)
+
+
+def test_duplicates_of_opposite_sign_are_still_negative_labels():
+    cancelling = sparse.coo_matrix(([1, -1], ([0, 0], [0, 0])), shape=(1, 1))
+    with pytest.raises(LabelsError, match="negative"):
+        check_labels(cancelling)
+
+
+def test_small_integers_do_not_wrap_when_duplicates_are_added_up():
+    places = np.zeros(200, int)
+    counts = sparse.coo_matrix((np.ones(200, np.int8), (places, places)), shape=(1, 1))
+    assert check_features(counts).toarray().tolist() == [[200.0]]
+
+
+@pytest.mark.parametrize(
+    ("Y", "single"),
+    [
+        ([2, 0, 1], True),
+        (np.array([2, 0]), True),
+        ([[2], [0, 1]], False),
+        ([[], []], False),
+        (np.array([[1], [2, 3]], dtype=object), False),
+        (np.eye(2), False),
+        (sparse.eye(2), False),
+    ],
+)
+def test_one_label_per_sample_is_told_from_lists(Y, single):
+    assert is_single_label(Y) is single
+
+
+def test_no_samples_and_no_labels_are_no_crash():
+    assert check_labels([]).shape == (0, 0)
+    assert check_labels([[], []]).shape == (2, 0)
+    assert check_features(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_ids_beyond_the_known_labels_are_named():
+    with pytest.raises(LabelsError, match="ids end at 4"):
+        check_labels([[1], [7]], n_labels=5)
+
+
+def test_the_row_of_a_bad_value_is_named():
+    table = np.ones((5, 3))
+    table[3, 1] = np.nan
+    for features in (table, sparse.csc_array(table)):
+        with pytest.raises(FeaturesError, match="row 3"):
+            check_features(features)
