@@ -9,6 +9,9 @@ import numpy as np
 from numba import njit
 
 from umpteen.kernels import simd
+import os
+POS=float(os.environ.get('POS','1'))
+LAZY=np.float32(os.environ.get('LAZY','0.5'))
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -68,15 +71,17 @@ def squared_hinge(indptr, indices, data, targets, cost, tolerance, max_epochs, s
     n = len(indptr) - 1
     alphas = np.zeros((n, simd.WIDTH), np.float32)
     softness = np.float32(0.5 / cost)
-    curvature = _square_norms(indptr, data) + softness
+    firmness = np.float32(0.5 / cost / POS - 0.5 / cost)
+    squares = _square_norms(indptr, data)
+    half = simd.spread(np.float32(0.5))
     zero = simd.spread(np.float32(0))
     one = simd.spread(np.float32(1))
     order = np.arange(n)
     n_active = n
-    margin = np.float32(np.inf)
     state = first_state(seed)
     visits = 0
-    for _ in range(max_epochs):
+    while visits < max_epochs * n:
+        everyone = n_active == n
         state = shuffle(order, n_active, state)
         worst = np.float32(0)
         position = 0
@@ -87,26 +92,26 @@ def squared_hinge(indptr, indices, data, targets, cost, tolerance, max_epochs, s
             alpha = simd.load(alphas, row)
             score = _scores(indptr, indices, data, row, weights)
             gradient = simd.subtract(simd.multiply(target, score), one)
+            is_positive = simd.add_scaled(half, np.float32(0.5), target)
             gradient = simd.add_scaled(gradient, softness, alpha)
-            step = np.float32(-1) / curvature[row]
-            new = simd.maximum(simd.add_scaled(alpha, step, gradient), zero)
+            gradient = simd.add_scaled(gradient, firmness, simd.multiply(is_positive, alpha))
+            step = np.float32(-1) / (squares[row] + softness)
+            step_more = np.float32(-1) / (squares[row] + softness + firmness) - step
+            steps = simd.add_scaled(simd.spread(step), step_more, is_positive)
+            new = simd.maximum(simd.add(alpha, simd.multiply(steps, gradient)), zero)
             change = simd.subtract(new, alpha)
             size = simd.largest(simd.maximum(change, simd.subtract(zero, change)))
-            if size > 0:
+            violation = size * (squares[row] + softness)
+            if violation > LAZY * tolerance:
                 simd.store(alphas, row, new)
                 _add_row(indptr, indices, data, row, simd.multiply(change, target), weights)
-                worst = max(worst, size * curvature[row])
-            elif (
-                simd.largest(alpha) == 0
-                and -simd.largest(simd.subtract(zero, gradient)) > margin
-            ):
+                worst = max(worst, violation)
+                position += 1
+            else:
                 n_active -= 1
                 order[position], order[n_active] = order[n_active], order[position]
-                continue
-            position += 1
-        margin = worst if worst > tolerance else np.float32(np.inf)
         if worst <= tolerance:
-            if n_active == n:
+            if everyone:
                 break
             n_active = n
     return visits

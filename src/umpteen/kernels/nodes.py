@@ -73,6 +73,7 @@ def train_chunk(
     n_children = last - first
     n_blocks = (n_children + simd.WIDTH - 1) // simd.WIDTH
     weights = np.zeros((n_blocks, len(features) + 1, simd.WIDTH), np.float32)
+    weights[:, len(features), :] = -1
     targets = np.empty((len(samples), simd.WIDTH), np.float32)
     for block in range(n_blocks):
         start = first + block * simd.WIDTH

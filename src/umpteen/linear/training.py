@@ -9,6 +9,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.kernels.nodes import train_chunk
 from umpteen.kernels.topk import frozen_csr
+from umpteen.linear.search import search_tree
 from umpteen.linear.tree import Chunk, Tree, assemble, plan_chunks
 from umpteen.progress import Bar
 from umpteen.trees import Hierarchy
@@ -23,40 +24,62 @@ class Solver:
     tolerance: float
     max_epochs: int
     prune: float
+    hard_negatives: int
     seed: int
 
 
 def train_tree(
     X: csr_matrix, Y: csr_matrix, hierarchy: Hierarchy, solver: Solver, n_jobs: int | None, bar: Bar
 ) -> Tree:
-    """The tree with its classifiers; a node learns from the samples that have a label below it.
+    """The tree with its classifiers, layer by layer.
 
-    The root learns from all samples, so that those without labels count against all.
+    A node learns from the samples that have a label below it (the root from all, so that those
+    without labels count against every label), and with `hard_negatives` also from those that
+    the layers above would send there among their best.
     """
     plan = plan_chunks(hierarchy.first_child)
     members = memberships(Y, hierarchy)
-    samples_of = [None, *(csc_matrix(layer) for layer in members[:-1])]
-    layer_of = _layers(hierarchy)
     features, local_of = frozen_csr(X), _scratch(X.shape[1])
-    everyone = np.arange(X.shape[0], dtype=np.int32)
+    chunks: list[Chunk] = []
+    samples_of = csc_matrix(np.ones((X.shape[0], 1), np.float32))
 
     def train(chunk: int) -> Chunk:
-        node = plan.chunk_node[chunk]
-        layer = layer_of[node]
-        samples = everyone if node == 0 else _column(samples_of[layer], node)
+        samples = _column(samples_of, plan.chunk_node[chunk] - nodes.start)
         first, last = plan.chunk_child[chunk : chunk + 2]
         return Chunk(
             *train_chunk(
-                *features, samples, *frozen_csr(members[layer])[:2], first, last, local_of.value,
+                *features, samples, *frozen_csr(member)[:2], first, last, local_of.value,
                 solver.cost, solver.logistic, solver.tolerance, solver.max_epochs, solver.prune,
                 solver.seed + chunk,
             )
         )  # fmt: skip
 
-    chunks = parallel.run(
-        train, range(len(plan.chunk_node)), n_jobs=n_jobs, done=lambda _: bar.advance()
-    )
+    for nodes, member in zip(hierarchy.layers(), members, strict=True):
+        if nodes.start > 0:
+            reached = members_above[:, nodes.start : nodes.stop]
+            if solver.hard_negatives:
+                above = assemble(_upper_part(hierarchy, nodes), chunks, X.shape[1])
+                reached = reached + _sent_to(above, X, solver, n_jobs)
+            samples_of = csc_matrix(reached)
+        here = range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
+        chunks += parallel.run(train, here, n_jobs=n_jobs, done=lambda _: bar.advance())
+        members_above = member
     return assemble(hierarchy, chunks, X.shape[1])
+
+
+def _upper_part(hierarchy: Hierarchy, leaves: range) -> Hierarchy:
+    """The tree above a layer, whose nodes take the place of labels."""
+    order = np.arange(len(leaves), dtype=np.int32)
+    return Hierarchy(hierarchy.first_child[: leaves.start + 1], order)
+
+
+def _sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> csr_matrix:
+    """(samples, nodes): the best few nodes of each sample by the layers above."""
+    k = min(solver.hard_negatives, len(above.hierarchy.label_order))
+    best, _ = search_tree(above, X, k, 2 * k, solver.logistic, n_jobs)
+    ones = np.ones(best.size, np.float32)
+    rows = np.repeat(np.arange(len(best)), k)
+    return csr_matrix((ones, (rows, best.ravel())), (X.shape[0], len(above.hierarchy.label_order)))
 
 
 def memberships(Y: csr_matrix, hierarchy: Hierarchy) -> list[csr_matrix]:
@@ -85,13 +108,7 @@ def _indicator(
     return matrix
 
 
-def _layers(hierarchy: Hierarchy) -> npt.NDArray[np.int32]:
-    sizes = [len(layer) for layer in hierarchy.layers()]
-    return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-
-
-def _column(matrix: csc_matrix | None, column: int) -> npt.NDArray[np.int32]:
-    assert matrix is not None
+def _column(matrix: csc_matrix, column: int) -> npt.NDArray[np.int32]:
     return matrix.indices[matrix.indptr[column] : matrix.indptr[column + 1]].astype(np.int32)
 
 
