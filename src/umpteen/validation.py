@@ -234,7 +234,8 @@ def _labels_of_lists(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
         indptr[i + 1] = len(ids)
     array = np.array(ids, np.int64)
     n_columns = _n_columns(array, n_labels, name)
-    _check_not_an_indicator(array, np.diff(indptr), name)
+    if n_labels is None:
+        _check_not_an_indicator(array, np.diff(indptr), name)
     matrix = csr_matrix((np.ones(len(array)), array, indptr), shape=(len(rows), n_columns))
     return _indicator(_canonical_csr(matrix, _as_float32, name, LabelsError))
 
