@@ -1,0 +1,99 @@
+"""LabelTree beside PECOS, Omikuji and napkinXC on the same matrices, in one run.
+
+    python benchmarks/trees.py --sets eurlex57k debian-deps --systems umpteen pecos --repeats 3
+
+The real sets come from the folder `$UMPTEEN_DATA`; the peers get an environment of their own in
+`.peers/`. Every training and every prediction is a fresh process. Times are of the training and
+the prediction alone, to the peers' favour: reading data, and turning it into what a library
+likes best, is off the clock; single rows are timed with one thread and with all, and the better
+counts. A system that fails says so in its row.
+"""
+
+import argparse
+import shlex
+import sys
+from typing import Any
+
+from harness.environment import BENCHMARKS, PEERS_HOME, machine, make_peers, versions
+from harness.matrices import SETS, Matrices, prepare, shrink
+from harness.report import print_table, write
+from harness.runs import JobError, Round
+from harness.systems import SYSTEMS, System, chosen
+from rich.console import Console
+
+LOG = Console(stderr=True)
+
+
+def main() -> None:
+    options = parse()
+    make_peers()
+    systems = chosen(options.systems)
+    results = describe(options)
+    for name in options.sets:
+        matrices = prepare(name, PEERS_HOME / "matrices", seed=options.seed)
+        if options.quick:
+            matrices = shrink(matrices)
+        rows = measure(name, matrices, systems, options)
+        print_table(name, rows)
+        results["rows"] += rows
+        write(results, BENCHMARKS / "results" / ("quick.json" if options.quick else "trees.json"))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = ", ".join(system.name for system in SYSTEMS)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS, metavar="SET")
+    parser.add_argument("--systems", nargs="+", default=[], metavar="SYSTEM", help=names)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=3600, help="seconds that a job may take")
+    parser.add_argument("--quick", action="store_true", help="a tenth of each set, to try things")
+    return parser.parse_args()
+
+
+def describe(options: argparse.Namespace) -> dict[str, Any]:
+    """What a reader needs to make these results again."""
+    return {
+        "command": shlex.join(["python", "benchmarks/trees.py", *sys.argv[1:]]),
+        "seed": options.seed,
+        "repeats": options.repeats,
+        "machine": machine(),
+        "versions": versions(),
+        "rows": [],
+    }
+
+
+def measure(
+    name: str, matrices: Matrices, systems: list[System], options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """All repeats of all systems on one set; every second repeat takes them in reverse order."""
+    rows = {system.name: new_row(name, system) for system in systems}
+    for repeat in range(options.repeats):
+        turn = Round(matrices, seed=options.seed, timeout=options.timeout)
+        for system in systems[:: -1 if repeat % 2 else 1]:
+            LOG.print(f"{name}, repeat {repeat + 1}: {system.name}")
+            try:
+                rows[system.name]["repeats"].append(turn.run(system))
+            except JobError as error:
+                rows[system.name]["failed"] = str(error)
+                LOG.print(f"failed: {error}", style="red", markup=False)
+    return list(rows.values())
+
+
+def new_row(name: str, system: System) -> dict[str, Any]:
+    return {
+        "set": name,
+        "system": system.name,
+        "group": system.group,
+        "peer": system.is_peer,
+        "train": system.train,
+        "predict": system.predict,
+        "repeats": [],
+        "failed": None,
+    }
+
+
+if __name__ == "__main__":
+    main()
