@@ -12,11 +12,12 @@ counts. A system that fails says so in its row.
 import argparse
 import shlex
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from harness.environment import BENCHMARKS, PEERS_HOME, machine, make_peers, versions
 from harness.matrices import SETS, Matrices, prepare, shrink
-from harness.report import print_table, write
+from harness.report import Row, print_table, write
 from harness.runs import JobError, Round
 from harness.systems import SYSTEMS, System, chosen
 from rich.console import Console
@@ -33,10 +34,11 @@ def main() -> None:
         matrices = prepare(name, PEERS_HOME / "matrices", seed=options.seed)
         if options.quick:
             matrices = shrink(matrices)
-        rows = measure(name, matrices, systems, options)
-        print_table(name, rows)
+        rows = [new_row(name, system) for system in systems]
         results["rows"] += rows
-        write(results, BENCHMARKS / "results" / ("quick.json" if options.quick else "trees.json"))
+        for _ in measure(matrices, systems, rows, options):
+            write(results, BENCHMARKS / "results" / f"{'quick' if options.quick else 'trees'}.json")
+        print_table(name, rows)
 
 
 def parse() -> argparse.Namespace:
@@ -66,23 +68,22 @@ def describe(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure(
-    name: str, matrices: Matrices, systems: list[System], options: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """All repeats of all systems on one set; every second repeat takes them in reverse order."""
-    rows = {system.name: new_row(name, system) for system in systems}
+    matrices: Matrices, systems: list[System], rows: list[Row], options: argparse.Namespace
+) -> Iterator[Row]:
+    """Fills `rows`, each as soon as it is measured; every second repeat goes in reverse order."""
     for repeat in range(options.repeats):
         turn = Round(matrices, seed=options.seed, timeout=options.timeout)
-        for system in systems[:: -1 if repeat % 2 else 1]:
-            LOG.print(f"{name}, repeat {repeat + 1}: {system.name}")
+        for system, row in list(zip(systems, rows, strict=True))[:: -1 if repeat % 2 else 1]:
+            LOG.print(f"{row['set']}, repeat {repeat + 1}: {system.name}")
             try:
-                rows[system.name]["repeats"].append(turn.run(system))
+                row["repeats"].append(turn.run(system))
             except JobError as error:
-                rows[system.name]["failed"] = str(error)
+                row["failed"] = str(error)
                 LOG.print(f"failed: {error}", style="red", markup=False)
-    return list(rows.values())
+            yield row
 
 
-def new_row(name: str, system: System) -> dict[str, Any]:
+def new_row(name: str, system: System) -> Row:
     return {
         "set": name,
         "system": system.name,

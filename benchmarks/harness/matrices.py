@@ -25,26 +25,47 @@ class Matrices:
     def __getitem__(self, name: str) -> csr_matrix:
         return csr_matrix(load_npz(self.folder / f"{name}.npz"))
 
-    def __contains__(self, name: str) -> bool:
-        return (self.folder / f"{name}.npz").exists()
+    @property
+    def complete(self) -> bool:
+        return (self.folder / "complete").exists()
+
+    def begin(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def finish(self) -> None:
+        (self.folder / "complete").touch()
 
     def save(self, name: str, matrix: csr_matrix) -> None:
         matrix = csr_matrix(matrix)
         matrix.sort_indices()
-        save_npz(self.folder / f"{name}.npz", matrix)
+        save_npz(self.folder / f"{name}.npz", matrix, compressed=False)
 
 
 def prepare(name: str, cache: Path, *, seed: int = 0) -> Matrices:
     """The matrices of data set `name`, made in `cache` unless they are already there."""
+    if name == "synthetic":
+        return synthesise(cache, seed=seed, **SYNTHETIC)
     matrices = Matrices(cache / name)
-    done = matrices.folder / "done"
-    if not done.exists():
-        matrices.folder.mkdir(parents=True, exist_ok=True)
-        if name == "synthetic":
-            _synthesise(matrices, seed)
-        else:
-            _vectorise(matrices, _data_folder() / name, MAX_FEATURES[name])
-        done.touch()
+    if not matrices.complete:
+        matrices.begin()
+        _vectorise(matrices, _data_folder() / name, MAX_FEATURES[name])
+        matrices.finish()
+    return matrices
+
+
+def synthesise(cache: Path, *, seed: int = 0, **shape: float) -> Matrices:
+    """Made-up data of the given shape, made in `cache` unless it is already there."""
+    name = "-".join(f"{value:g}" for value in (*shape.values(), seed))
+    matrices = Matrices(cache / f"synthetic-{name}")
+    if not matrices.complete:
+        matrices.begin()
+        from umpteen.data import make_extreme
+
+        data = make_extreme(**shape, random_state=seed)
+        for split, part in (("train", data.train), ("test", data.test)):
+            matrices.save(f"X_{split}", part.X)
+            matrices.save(f"Y_{split}", part.Y)
+        matrices.finish()
     return matrices
 
 
@@ -82,15 +103,6 @@ def _indicator(binarizer: MultiLabelBinarizer, rows: list[dict]) -> csr_matrix:
     known = set(binarizer.classes_)
     kept = [[label for label in row["labels"] if label in known] for row in rows]
     return csr_matrix(binarizer.transform(kept), dtype=np.float32)
-
-
-def _synthesise(matrices: Matrices, seed: int) -> None:
-    from umpteen.data import make_extreme
-
-    data = make_extreme(**SYNTHETIC, random_state=seed)
-    for split, part in (("train", data.train), ("test", data.test)):
-        matrices.save(f"X_{split}", part.X)
-        matrices.save(f"Y_{split}", part.Y)
 
 
 def shrink(matrices: Matrices, fraction: int = 10) -> Matrices:

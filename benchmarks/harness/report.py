@@ -94,18 +94,23 @@ def _cell(column: Column, own: dict[str, float], relative: dict[str, float], pee
 
 
 def write(results: dict[str, Any], path: Path) -> None:
-    """`path` gets the results as JSON; the same name with `.md` gets them as tables."""
+    """The results as JSON at `path`, and as tables beside it."""
+    write_results(results, path, markdown(results))
+
+
+def write_results(results: dict[str, Any], path: Path, text: str) -> None:
+    """`path` gets the results as JSON; the same name with `.md` gets `text`."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    path.with_suffix(".md").write_text(markdown(results))
+    path.with_suffix(".md").write_text(text)
 
 
 def markdown(results: dict[str, Any]) -> str:
     """One table per data set, with each ratio to the best peer in brackets."""
     machine = results["machine"]
     parts = [
-        f"Made by `{results['command']}` on {machine['cores']} cores of {machine['cpu']}; medians of "
-        f"{results['repeats']} runs, in brackets the ratio to the best peer of the same group."
+        f"Made by `{results['command']}` on {machine['cores']} cores of {machine['cpu']}; medians "
+        f"of {results['repeats']} runs, in brackets the ratio to the best peer of the same group."
     ]
     for name in dict.fromkeys(row["set"] for row in results["rows"]):
         parts.append(_markdown_table(name, [r for r in results["rows"] if r["set"] == name]))
@@ -113,15 +118,20 @@ def markdown(results: dict[str, Any]) -> str:
 
 
 def _markdown_table(name: str, rows: list[Row]) -> str:
-    heads = ["system", "group", *(column.heading for column in COLUMNS)]
-    lines = [f"### {name}", "", _line(heads), _line(["---"] * 2 + ["---:"] * len(COLUMNS))]
+    lines = [["system", "group", *(column.heading for column in COLUMNS)]]
     for row in rows:
         own, relative = figures(row), ratios(row, rows)
         cells = [_markdown_cell(column, own, relative) for column in COLUMNS]
         if row["failed"]:
-            cells[0] = f"failed: {row['failed']}"
-        lines.append(_line([row["system"], row["group"], *cells]))
-    return "\n".join(lines)
+            cells[0] = f"{cells[0]} failed: {row['failed']}".strip()
+        lines.append([row["system"], row["group"], *cells])
+    return f"### {name}\n\n{table_lines(lines)}"
+
+
+def table_lines(rows: list[list[str]]) -> str:
+    """A Markdown table whose first row is the headings."""
+    heads, *body = rows
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *body))
 
 
 def _markdown_cell(column: Column, own: dict[str, float], relative: dict[str, float]) -> str:
@@ -129,7 +139,3 @@ def _markdown_cell(column: Column, own: dict[str, float], relative: dict[str, fl
         return ""
     value = f"{own[column.key]:,.{column.digits}f}"
     return f"{value} ({relative[column.key]:.2f})" if column.key in relative else value
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -79,6 +79,8 @@ class Round:
         folder.mkdir(parents=True)
         with tempfile.TemporaryDirectory(dir=PEERS_HOME) as scratch:
             job = {"task": "train", "settings": system.train, "scratch": scratch}
+            if not system.is_peer:
+                self._work(system, job | {"task": "warm"}, self.threads)
             return self._work(system, job, self.threads)
 
     def _predict(self, system: System, threads: int) -> dict[str, Any]:

@@ -34,11 +34,11 @@ class System:
 BONSAI = {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
 
 SYSTEMS = [
-    System("umpteen", "umpteen", SINGLE),
+    System("umpteen default", "umpteen", SINGLE),
     System("umpteen bonsai", "umpteen", WIDE, {"corner": "bonsai"}),
     System("umpteen parabel", "umpteen", WIDE, {"corner": "parabel"}),
     System("umpteen x3", "umpteen", WIDE, {"n_trees": 3}),
-    System("pecos", "pecos", SINGLE),
+    System("pecos default", "pecos", SINGLE),
     System("pecos hash", "pecos", SINGLE, {}, {"chunks": "HASH_CHUNKED"}),
     System("pecos beam 20", "pecos", SINGLE, {}, {"beam": 20}),
     System("pecos beam 50", "pecos", SINGLE, {}, {"beam": 50}),
@@ -47,11 +47,11 @@ SYSTEMS = [
     System("pecos x3", "pecos", WIDE, {"n_models": 3}),
     System("pecos x3 beam 20", "pecos", WIDE, {"n_models": 3}, {"beam": 20}),
     System("omikuji x1", "omikuji", SINGLE, {"n_trees": 1}),
-    System("omikuji", "omikuji", WIDE),
+    System("omikuji default", "omikuji", WIDE),
     System("omikuji dense", "omikuji", WIDE, {}, {"densify": 0.1}),
     System("omikuji collapsed", "omikuji", WIDE, {"collapse_every_n_layers": 5}),
     System("omikuji bonsai", "omikuji", WIDE, BONSAI),
-    System("napkinxc", "napkinxc", SINGLE),
+    System("napkinxc default", "napkinxc", SINGLE),
     System("napkinxc beam", "napkinxc", SINGLE, {}, {"tree_search_type": "beam"}),
     System("napkinxc x3", "napkinxc", WIDE, {"ensemble": 3}, {"ensemble": 3}),
 ]

@@ -1,7 +1,7 @@
 """One timed job in a process of its own: `python -m harness.worker job.json`.
 
-A job trains one model, predicts with one, or makes a fresh process's first prediction; what it
-measured is written to the path that the job names.
+A job compiles, trains one model, predicts with one, or makes a fresh process's first prediction;
+what it measured is written to the path that the job names.
 """
 
 import json
@@ -17,6 +17,13 @@ from harness.libraries import open_library
 from harness.measure import Stopwatch, fastest, latencies, peak_megabytes
 
 Measured = dict[str, Any]
+
+
+def warm(job: dict[str, Any]) -> Measured:
+    """Compile once, away from the process whose memory is measured."""
+    library = open_library(job["library"], threads=job["threads"], seed=job["seed"])
+    library.warm_up(**job["settings"])
+    return {}
 
 
 def train(job: dict[str, Any]) -> Measured:
@@ -42,12 +49,13 @@ def predict(job: dict[str, Any]) -> Measured:
     k = job["k"]
     rows = library.prepare_rows(X)
     singles = [library.prepare_rows(X[i]) for i in range(min(job["singles"], X.shape[0]))]
-    answers = library.predict(rows, k)
+    for row in singles[:10]:
+        library.predict(row, k)
+    answers, batch = fastest(lambda: library.predict(rows, k), job["passes"], job["budget"])
     labels, scores = library.to_arrays(answers, k)
     np.savez(job["answers"], labels=labels, scores=scores)
-    peak = peak_megabytes()
     del answers
-    batch = fastest(lambda: library.predict(rows, k), passes=job["passes"], budget=job["budget"])
+    peak = peak_megabytes()
     return {
         "load": loading.wall,
         "batch": 1e6 * batch.wall / X.shape[0],
@@ -72,5 +80,6 @@ def _load(job: dict[str, Any], name: str) -> Any:
 
 if __name__ == "__main__":
     job = json.loads(Path(sys.argv[1]).read_text())
-    measured = {"train": train, "predict": predict, "first": first}[job["task"]](job)
+    tasks = {"warm": warm, "train": train, "predict": predict, "first": first}
+    measured = tasks[job["task"]](job)
     Path(job["measured"]).write_text(json.dumps(measured))

@@ -50,10 +50,7 @@ class Adapter(Library):
         self.workers = ThreadPoolExecutor(self.threads)
 
     def prepare_rows(self, X: csr_matrix) -> list[Row]:
-        return [
-            list(zip(X[i].indices.tolist(), X[i].data.tolist(), strict=True))
-            for i in range(X.shape[0])
-        ]
+        return [list(zip(*row, strict=True)) for row in _rows(X)]
 
     def predict(self, rows: list[Row], k: int) -> list[list[tuple[int, float]]]:
         if self.threads == 1 or len(rows) == 1:
