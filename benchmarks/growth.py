@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from harness.environment import BENCHMARKS, PEERS_HOME, machine, versions
+from harness.environment import PEERS_HOME, machine, results_folder, versions
 from harness.matrices import synthesise
 from harness.report import table_lines, write_results
 from harness.runs import JobError, Round
@@ -56,8 +56,7 @@ def main() -> None:
     for point in measure(options):
         results["points"].append(point)
         results["slopes"] = slopes(results["points"])
-        name = "growth-quick.json" if options.quick else "growth.json"
-        write_results(results, BENCHMARKS / "results" / name, markdown(results))
+        write_results(results, results_folder(options.quick) / "growth.json", markdown(results))
     show(results)
 
 
@@ -75,7 +74,7 @@ def measure(options: argparse.Namespace) -> Iterator[Point]:
     """One point after another, each in fresh processes; a failed one has a reason, no figures."""
     (system,) = chosen(["umpteen default"])
     for axis, shape in shapes(10 if options.quick else 1):
-        LOG.print(f"{axis}: {shape}")
+        LOG.print(f"{axis}: {shape}", soft_wrap=True)
         matrices = synthesise(PEERS_HOME / "matrices", seed=options.seed, **shape)
         point: Point = {"axis": axis, "shape": shape, "figures": {}, "failed": None}
         try:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from harness.environment import BENCHMARKS, PEERS_HOME, machine, make_peers, versions
+from harness.environment import PEERS_HOME, machine, make_peers, results_folder, versions
 from harness.matrices import SETS, Matrices, prepare, shrink
 from harness.report import Row, print_table, write
 from harness.runs import JobError, Round
@@ -37,7 +37,7 @@ def main() -> None:
         rows = [new_row(name, system) for system in systems]
         results["rows"] += rows
         for _ in measure(matrices, systems, rows, options):
-            write(results, BENCHMARKS / "results" / f"{'quick' if options.quick else 'trees'}.json")
+            write(results, results_folder(options.quick) / "trees.json")
         print_table(name, rows)
 
 

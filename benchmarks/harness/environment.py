@@ -47,6 +47,11 @@ def variables(threads: int, kernels: Path) -> dict[str, str]:
     }
 
 
+def results_folder(quick: bool) -> Path:
+    """Where results go; those of a quick run stay out of the repository."""
+    return PEERS_HOME / "quick" if quick else BENCHMARKS / "results"
+
+
 def machine() -> dict[str, str | int]:
     """What the figures depend on, and nothing that names the machine."""
     cpu = Path("/proc/cpuinfo")

@@ -19,6 +19,10 @@ class Column(NamedTuple):
     digits: int
     more_is_better: bool = False
 
+    @property
+    def ratio_digits(self) -> int:
+        return 3 if self.more_is_better else 2
+
 
 COLUMNS = [
     Column("train_cpu", "train CPU s", 1),
@@ -90,7 +94,7 @@ def _cell(column: Column, own: dict[str, float], relative: dict[str, float], pee
     ratio = relative[column.key]
     ahead = ratio >= 1 if column.more_is_better else ratio <= 1
     colour = "dim" if peer else "green" if ahead else "red"
-    return f"{value}\n[{colour}]{ratio:.{3 if column.more_is_better else 2}f}[/]"
+    return f"{value}\n[{colour}]{ratio:.{column.ratio_digits}f}[/]"
 
 
 def write(results: dict[str, Any], path: Path) -> None:
@@ -138,4 +142,6 @@ def _markdown_cell(column: Column, own: dict[str, float], relative: dict[str, fl
     if column.key not in own:
         return ""
     value = f"{own[column.key]:,.{column.digits}f}"
-    return f"{value} ({relative[column.key]:.2f})" if column.key in relative else value
+    if column.key not in relative:
+        return value
+    return f"{value} ({relative[column.key]:.{column.ratio_digits}f})"
