@@ -24,7 +24,8 @@ class Adapter(Library):
 
     def prepare_training(self, X: csr_matrix, Y: csr_matrix, folder: Path) -> Any:
         path = folder / "train.txt"
-        write_xmc(path, X, Y)
+        given = np.diff(X.indptr) > 0  # a row without features makes it abort
+        write_xmc(path, X[given], Y[given])
         self.pool = omikuji._ThreadPoolHandle(self.threads)
         name = _libomikuji.ffi.new("char[]", str(path).encode())
         data = _libomikuji.lib.load_omikuji_data_set(name, self.pool.ptr)
