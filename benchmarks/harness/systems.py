@@ -48,7 +48,7 @@ SYSTEMS = [
     System("pecos x3 beam 20", "pecos", WIDE, {"n_models": 3}, {"beam": 20}),
     System("omikuji x1", "omikuji", SINGLE, {"n_trees": 1}),
     System("omikuji default", "omikuji", WIDE),
-    System("omikuji dense", "omikuji", WIDE, {}, {"densify": 0.1}),
+    System("omikuji sparse", "omikuji", WIDE, {}, {"densify": None}),
     System("omikuji collapsed", "omikuji", WIDE, {"collapse_every_n_layers": 5}),
     System("omikuji bonsai", "omikuji", WIDE, BONSAI),
     System("napkinxc default", "napkinxc", SINGLE),

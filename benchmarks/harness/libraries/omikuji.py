@@ -42,7 +42,7 @@ class Adapter(Library):
     def save(self, folder: Path) -> None:
         self.model.save(str(folder))
 
-    def load(self, folder: Path, *, beam: int = 10, densify: float | None = None) -> None:
+    def load(self, folder: Path, *, beam: int = 10, densify: float | None = 0.1) -> None:
         self.beam = beam
         self.model = omikuji.Model.load(str(folder))
         self.model.init_prediction_thread_pool(self.threads)
