@@ -1,0 +1,145 @@
+"""How LabelTree's training grows with samples, labels per sample and labels, up to a million.
+
+    python benchmarks/growth.py
+
+The data is made up (`umpteen.data.make_extreme`). Along each axis the other two stand still; the
+slope is that of a straight line through the logarithms: 1 means twice the data, twice the time.
+"""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from harness.environment import PEERS_HOME, machine, results_folder, versions
+from harness.matrices import synthesise
+from harness.report import table_lines, write_results
+from harness.runs import JobError, Round
+from harness.systems import chosen
+from rich.console import Console
+from rich.table import Table
+
+MIDDLE = {"n_samples": 100_000, "n_labels": 10_000, "labels_per_sample": 4}
+AXES = {
+    "n_samples": [50_000, 100_000, 200_000, 400_000],
+    "labels_per_sample": [2, 4, 8, 16],
+    "n_labels": [10_000, 100_000, 1_000_000],
+}
+MILLION = {"n_samples": 1_250_000, "n_labels": 1_000_000, "labels_per_sample": 4}
+N_FEATURES = 100_000
+FIGURES = {
+    "train_cpu": "train CPU s",
+    "train_wall": "train wall s",
+    "train_peak": "train MB",
+    "size": "model MB",
+    "batch": "µs/row",
+    "predict_peak": "pred. MB",
+    "P@1": "P@1",
+}
+SLOPES = ("train_cpu", "train_peak", "size", "batch")
+LOG = Console(stderr=True)
+
+Point = dict[str, Any]
+
+
+def main() -> None:
+    options = parse()
+    results = {
+        "command": shlex.join(["python", "benchmarks/growth.py", *sys.argv[1:]]),
+        "seed": options.seed,
+        "machine": machine(),
+        "versions": versions(),
+        "points": [],
+    }
+    for point in measure(options):
+        results["points"].append(point)
+        results["slopes"] = slopes(results["points"])
+        write_results(results, results_folder(options.quick) / "growth.json", markdown(results))
+    show(results)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--timeout", type=float, default=7200, help="seconds that a job may take")
+    parser.add_argument("--quick", action="store_true", help="a tenth of every size")
+    return parser.parse_args()
+
+
+def measure(options: argparse.Namespace) -> Iterator[Point]:
+    """One point after another, each in fresh processes; a failed one has a reason, no figures."""
+    (system,) = chosen(["umpteen default"])
+    for axis, shape in shapes(10 if options.quick else 1):
+        LOG.print(f"{axis}: {shape}", soft_wrap=True)
+        matrices = synthesise(PEERS_HOME / "matrices", seed=options.seed, **shape)
+        point: Point = {"axis": axis, "shape": shape, "figures": {}, "failed": None}
+        try:
+            point["figures"] = Round(matrices, options.seed, options.timeout).run(system)
+        except JobError as error:
+            point["failed"] = str(error)
+        yield point
+
+
+def shapes(divisor: int) -> Iterator[tuple[str, dict[str, int]]]:
+    """Every point of every axis, and the million."""
+    points = [(axis, MIDDLE | {axis: value}) for axis in AXES for value in AXES[axis]]
+    for axis, shape in [*points, ("million", MILLION)]:
+        small = {name: shape[name] // divisor for name in ("n_samples", "n_labels")}
+        yield axis, {**shape, **small, "n_features": N_FEATURES // divisor}
+
+
+def slopes(points: list[Point]) -> dict[str, dict[str, float]]:
+    """For each axis with two points or more, the exponent with which each figure grows."""
+    result = {}
+    for axis in AXES:
+        done = [p for p in points if p["axis"] == axis and p["figures"]]
+        if len(done) > 1:
+            x = np.log([p["shape"][axis] for p in done])
+            y = np.log([[p["figures"][key] for key in SLOPES] for p in done])
+            result[axis] = dict(zip(SLOPES, np.polyfit(x, y, 1)[0].tolist(), strict=True))
+    return result
+
+
+def cells(point: Point) -> list[str]:
+    """The row of one point."""
+    shape = [f"{point['shape'][name]:,}" for name in AXES]
+    found = [f"{point['figures'][k]:,.1f}" if k in point["figures"] else "" for k in FIGURES]
+    if point["failed"]:
+        found[0] = f"failed: {point['failed']}"
+    return [point["axis"], *shape, *found]
+
+
+def slope_cells(axis: str, found: dict[str, float]) -> list[str]:
+    """The row of one axis's slopes."""
+    return [f"slope by {axis}", *[""] * len(AXES), *(_signed(found, key) for key in FIGURES)]
+
+
+def _signed(found: dict[str, float], key: str) -> str:
+    return f"{found[key]:+.2f}" if key in found else ""
+
+
+def table(results: dict[str, Any]) -> list[list[str]]:
+    """Headings, points, slopes."""
+    rows = [["axis", *AXES, *FIGURES.values()], *map(cells, results["points"])]
+    return rows + [slope_cells(axis, found) for axis, found in results["slopes"].items()]
+
+
+def markdown(results: dict[str, Any]) -> str:
+    made = f"Made by `{results['command']}` on {results['machine']['cores']} cores of "
+    return f"{made}{results['machine']['cpu']}.\n\n{table_lines(table(results))}\n"
+
+
+def show(results: dict[str, Any]) -> None:
+    heads, *rows = table(results)
+    screen = Table(*heads, title="growth")
+    for row in rows:
+        screen.add_row(*row)
+    Console(width=max(LOG.width, 150)).print(screen)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What `trees.py` runs on: data, environments, timed worker processes and the report."""
