@@ -1,33 +1,48 @@
-# Every target does its own set-up in .venv; Python 3.11 and make are all it needs.
-PYTHON ?= python3
+# Every target does its own set-up in .venv; Python 3.11 or newer and make are all it needs.
 BIN := .venv/bin
-export UMPTEEN_DATA ?= $(wildcard $(abspath ../shared/data))
+IS_NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python; do \
+	$$python $(IS_NEW_ENOUGH) 2>/dev/null && echo $$python && break; done)
+
+ifneq ($(wildcard ../shared/data),)
+export UMPTEEN_DATA ?= $(CURDIR)/../shared/data
+endif
 
 .PHONY: setup test check demo bench clean
 
 setup: .venv/.done
 
+# Without .done, an earlier set-up was interrupted: start afresh rather than mend.
 .venv/.done: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@
+	@$(or $(PYTHON),false) $(IS_NEW_ENOUGH) 2>/dev/null || { \
+		echo "umpteen needs Python 3.11 or newer, and $(or $(PYTHON),python3) is not." >&2; \
+		echo "Name one that is: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "Setting up .venv, which takes a minute or two."
+	@$(PYTHON) -m venv $(if $(wildcard $@),,--clear) .venv
+	@rm -f $@
+	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+		$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@touch $@
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: setup
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' -q src README.md docs
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src README.md CONTRIBUTING.md docs
 
 demo: setup
-	$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/demo.py
 
 bench: setup
 	$(BIN)/python benchmarks/formats.py
 	$(BIN)/python benchmarks/metrics.py
+	$(BIN)/python benchmarks/storage.py
+	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/growth.py
 
 clean:
-	rm -rf .venv .peers build dist
+	rm -rf .venv .peers build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

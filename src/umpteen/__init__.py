@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ExtremeClassifier": "umpteen.base",
+    "LabelTree": "umpteen.linear",
     "NearestCentroid": "umpteen.centroid",
     "Report": "umpteen.metrics",
     "TopK": "umpteen.base",
@@ -28,6 +29,7 @@ __all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
 if TYPE_CHECKING:
     from umpteen.base import ExtremeClassifier, TopK
     from umpteen.centroid import NearestCentroid
+    from umpteen.linear import LabelTree
     from umpteen.metrics import Report, evaluate
     from umpteen.storage import load, save
 
