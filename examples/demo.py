@@ -60,15 +60,11 @@ def main() -> None:
 
 
 def comparison(reports: dict[str, um.Report], seconds: dict[str, float]) -> Table:
-    """The main metrics, a row for each model; the best of each column in bold."""
+    """The main metrics, a row for each model."""
     caption = "The first training on a machine also compiles, once."
     table = Table("", *SHOWN, "training, s", caption=caption)
-    best = {key: max(report.metrics[key] for report in reports.values()) for key in SHOWN}
     for name, report in reports.items():
-        values = [(report.metrics[key], report.metrics[key] == best[key]) for key in SHOWN]
-        cells = [
-            f"[bold]{100 * value:.2f}[/]" if top else f"{100 * value:.2f}" for value, top in values
-        ]
+        cells = [f"{100 * report.metrics[key]:.2f}" for key in SHOWN]
         table.add_row(name, *cells, f"{seconds[name]:.1f}")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -82,7 +78,8 @@ def answers(
     X = vectorizer.transform(QUERIES)
     columns = [model.predict_topk(X, k=3).names(names) for model in models.values()]
     table = Table("query", *models, show_lines=True)
-    for column in table.columns:
+    table.columns[0].width = 22
+    for column in table.columns[1:]:
         column.overflow = "fold"
     for query, *found in zip(QUERIES, *columns, strict=True):
         table.add_row(query, *("\n".join(name for name, _ in labels) for labels in found))
