@@ -6,9 +6,10 @@
 The real sets come from the folder `$UMPTEEN_DATA`; the peers get an environment of their own in
 `.peers/`. Every training and every prediction is a fresh process. Times are of the training and
 the prediction alone, to the peers' favour: reading data, and turning it into what a library
-likes best, is off the clock. Each prediction is repeated in its process and the best counts; all
-are in the JSON file. With one thread, the first 5,000 test rows are predicted; single rows are
-timed with one thread and with all, and the better counts. A job that takes longer than
+likes best, is off the clock. A prediction runs three times in its process (a slow one, until 20 s
+are over) and the best counts; all are in the JSON file. With one thread, the first 5,000 test
+rows are predicted; single rows are timed with one thread and with all, and the better counts.
+Peak memory is of the whole process, with its data and Python. A job that takes longer than
 `--timeout` is stopped, and a system that was stopped or failed says so in its row.
 """
 
