@@ -85,7 +85,9 @@ def print_table(name: str, rows: list[Row]) -> None:
     console = Console()
     console.width = max(console.width, 160)
     console.print(table)
-    console.print(_starts(rows) + "\n", markup=False, highlight=False)
+    for note in _notes(rows):
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
+    console.print()
 
 
 def _groups(rows: list[Row]) -> list[str]:
@@ -101,9 +103,20 @@ def _compared(rows: list[Row], group: str) -> list[Row]:
 def _cells(row: Row) -> list[str]:
     own = figures(row)
     cells = [column.show(own) for column in COLUMNS]
-    if row["failed"]:
-        cells[cells.index("") if "" in cells else 0] = row["failed"]
+    if row["failed"] and "" in cells:
+        cells[cells.index("")] = row["failed"] if _is_short(row["failed"]) else "failed"
     return cells
+
+
+def _is_short(reason: str) -> bool:
+    return reason.startswith("stopped")
+
+
+def _notes(rows: list[Row]) -> list[str]:
+    """What the table has no room for."""
+    failed = [row for row in rows if row["failed"] and not _is_short(row["failed"])]
+    reasons = [f"{row['system']} failed: {row['failed']}" for row in failed]
+    return [note for note in (_starts(rows), *reasons) if note]
 
 
 def _coloured(relative: dict[str, float]) -> list[str]:
@@ -156,8 +169,8 @@ def markdown(results: dict[str, Any]) -> str:
     ]
     for name in dict.fromkeys(row["set"] for row in results["rows"]):
         rows = [row for row in results["rows"] if row["set"] == name]
-        parts += [f"### {name}", _markdown_table(rows), _starts(rows)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+        parts += [f"### {name}", _markdown_table(rows), *_notes(rows)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _markdown_table(rows: list[Row]) -> str:
