@@ -4,6 +4,7 @@
 
 The data is made up (`umpteen.data.make_extreme`). Along each axis the other two stand still; the
 slope is that of a straight line through the logarithms: 1 means twice the data, twice the time.
+The last run has a million samples for a million labels.
 """
 
 import argparse
@@ -15,27 +16,28 @@ from typing import Any
 import numpy as np
 from harness.environment import PEERS_HOME, machine, results_folder, versions
 from harness.matrices import synthesise
-from harness.report import table_lines, write_results
-from harness.runs import JobError, Round
+from harness.report import made_by, table_lines, write_results
+from harness.runs import Round
 from harness.systems import chosen
 from rich.console import Console
 from rich.table import Table
 
-MIDDLE = {"n_samples": 100_000, "n_labels": 10_000, "labels_per_sample": 4}
-AXES = {
-    "n_samples": [50_000, 100_000, 200_000, 400_000],
-    "labels_per_sample": [2, 4, 8, 16],
-    "n_labels": [10_000, 100_000, 1_000_000],
+SMALL = {"n_train": 50_000, "n_labels": 10_000, "labels_per_sample": 4}
+LARGE = SMALL | {"n_train": 200_000}
+MILLION = {"n_train": 1_000_000, "n_labels": 1_000_000, "labels_per_sample": 3}
+AXES = {  # what stands still, and the steps of what grows
+    "n_train": (SMALL, [25_000, 50_000, 100_000, 200_000]),
+    "labels_per_sample": (SMALL, [2, 4, 8, 16]),
+    "n_labels": (LARGE, [10_000, 100_000, 1_000_000]),
 }
-MILLION = {"n_samples": 1_250_000, "n_labels": 1_000_000, "labels_per_sample": 4}
 N_FEATURES = 100_000
 FIGURES = {
     "train_cpu": "train CPU s",
     "train_wall": "train wall s",
     "train_peak": "train MB",
     "size": "model MB",
-    "batch": "µs/row",
-    "predict_peak": "pred. MB",
+    "batch": "predict µs/row",
+    "predict_peak": "predict MB",
     "P@1": "P@1",
 }
 SLOPES = ("train_cpu", "train_peak", "size", "batch")
@@ -65,30 +67,36 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=7200, help="seconds that a job may take")
+    parser.add_argument("--timeout", type=float, default=420, help="seconds that a job may take")
     parser.add_argument("--quick", action="store_true", help="a tenth of every size")
     return parser.parse_args()
 
 
 def measure(options: argparse.Namespace) -> Iterator[Point]:
-    """One point after another, each in fresh processes; a failed one has a reason, no figures."""
-    (system,) = chosen(["umpteen default"])
+    """One point after another; one that two axes share is measured once."""
+    done: dict[tuple[int, ...], Point] = {}
     for axis, shape in shapes(10 if options.quick else 1):
-        LOG.print(f"{axis}: {shape}", soft_wrap=True)
-        matrices = synthesise(PEERS_HOME / "matrices", seed=options.seed, **shape)
-        point: Point = {"axis": axis, "shape": shape, "figures": {}, "failed": None}
-        try:
-            point["figures"] = Round(matrices, options.seed, options.timeout).run(system)
-        except JobError as error:
-            point["failed"] = str(error)
-        yield point
+        key = tuple(shape.values())
+        if key not in done:
+            LOG.print(f"{axis}: {shape}", soft_wrap=True)
+            done[key] = run(shape, options)
+        yield {"axis": axis, **done[key]}
+
+
+def run(shape: dict[str, int], options: argparse.Namespace) -> Point:
+    """Training and prediction, each in a fresh process; a failed one has a reason."""
+    (system,) = chosen(["umpteen x1"])
+    matrices = synthesise(PEERS_HOME / "matrices", seed=options.seed, **shape)
+    job = Round(matrices, options.seed, options.timeout)
+    figures, failure = job.gather(system, job.training, job.prediction)
+    return {"shape": shape, "figures": figures, "failed": failure}
 
 
 def shapes(divisor: int) -> Iterator[tuple[str, dict[str, int]]]:
     """Every point of every axis, and the million."""
-    points = [(axis, MIDDLE | {axis: value}) for axis in AXES for value in AXES[axis]]
+    points = [(axis, base | {axis: step}) for axis, (base, steps) in AXES.items() for step in steps]
     for axis, shape in [*points, ("million", MILLION)]:
-        small = {name: shape[name] // divisor for name in ("n_samples", "n_labels")}
+        small = {name: shape[name] // divisor for name in ("n_train", "n_labels")}
         yield axis, {**shape, **small, "n_features": N_FEATURES // divisor}
 
 
@@ -96,7 +104,7 @@ def slopes(points: list[Point]) -> dict[str, dict[str, float]]:
     """For each axis with two points or more, the exponent with which each figure grows."""
     result = {}
     for axis in AXES:
-        done = [p for p in points if p["axis"] == axis and p["figures"]]
+        done = [p for p in points if p["axis"] == axis and not p["failed"]]
         if len(done) > 1:
             x = np.log([p["shape"][axis] for p in done])
             y = np.log([[p["figures"][key] for key in SLOPES] for p in done])
@@ -109,7 +117,7 @@ def cells(point: Point) -> list[str]:
     shape = [f"{point['shape'][name]:,}" for name in AXES]
     found = [f"{point['figures'][k]:,.1f}" if k in point["figures"] else "" for k in FIGURES]
     if point["failed"]:
-        found[0] = f"failed: {point['failed']}"
+        found[found.index("")] = point["failed"]
     return [point["axis"], *shape, *found]
 
 
@@ -128,17 +136,36 @@ def table(results: dict[str, Any]) -> list[list[str]]:
     return rows + [slope_cells(axis, found) for axis, found in results["slopes"].items()]
 
 
+def million(results: dict[str, Any]) -> str:
+    """The last run in a sentence, once it is done."""
+    point = results["points"][-1]
+    if point["axis"] != "million" or point["failed"]:
+        return ""
+    shape, found = point["shape"], point["figures"]
+    return (
+        f"{shape['n_labels']:,} labels, {shape['n_train']:,} samples: trained in "
+        f"{found['train_wall']:,.0f} s ({found['train_cpu']:,.0f} CPU s) with at most "
+        f"{found['train_peak']:,.0f} MB, model {found['size']:,.0f} MB, prediction "
+        f"{found['batch']:,.0f} µs per row, P@1 {found['P@1']:.2f}."
+    )
+
+
 def markdown(results: dict[str, Any]) -> str:
-    made = f"Made by `{results['command']}` on {results['machine']['cores']} cores of "
-    return f"{made}{results['machine']['cpu']}.\n\n{table_lines(table(results))}\n"
+    parts = [made_by(results), table_lines(table(results)), million(results)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def show(results: dict[str, Any]) -> None:
     heads, *rows = table(results)
-    screen = Table(*heads, title="growth")
+    screen = Table(title="growth")
+    for number, head in enumerate(heads):
+        screen.add_column(head, justify="right" if number else "left")
     for row in rows:
         screen.add_row(*row)
-    Console(width=max(LOG.width, 150)).print(screen)
+    console = Console()
+    console.width = max(console.width, 150)
+    console.print(screen)
+    console.print(million(results), markup=False, highlight=False)
 
 
 if __name__ == "__main__":

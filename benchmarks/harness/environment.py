@@ -39,12 +39,8 @@ def variables(threads: int, kernels: Path) -> dict[str, str]:
     """The environment of a worker with `threads` threads and numba's cache in `kernels`."""
     pools = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON")
     limits = {f"{pool}_NUM_THREADS": str(threads) for pool in pools}
-    return {
-        **os.environ,
-        **limits,
-        "NUMBA_CACHE_DIR": str(kernels),
-        "PYTHONPATH": str(BENCHMARKS),
-    }
+    path = os.pathsep.join([str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, **limits, "NUMBA_CACHE_DIR": str(kernels), "PYTHONPATH": path}
 
 
 def results_folder(quick: bool) -> Path:

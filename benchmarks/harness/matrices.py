@@ -11,8 +11,11 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import MultiLabelBinarizer
 
+from umpteen.data import make_extreme
+
 MAX_FEATURES = {"eurlex57k": 150_000, "debian-deps": 80_000, "wordnet-ancestors": 40_000}
-SYNTHETIC = {"n_samples": 120_000, "n_features": 50_000, "n_labels": 100_000}
+SYNTHETIC = {"n_train": 100_000, "n_features": 50_000, "n_labels": 100_000}
+QUICK = 10  # a quick run takes one row in so many
 SETS = (*MAX_FEATURES, "synthetic")
 
 
@@ -41,27 +44,29 @@ class Matrices:
         save_npz(self.folder / f"{name}.npz", matrix, compressed=False)
 
 
-def prepare(name: str, cache: Path, *, seed: int = 0) -> Matrices:
+def prepare(name: str, cache: Path, *, seed: int = 0, quick: bool = False) -> Matrices:
     """The matrices of data set `name`, made in `cache` unless they are already there."""
     if name == "synthetic":
-        return synthesise(cache, seed=seed, **SYNTHETIC)
+        shape = {key: size // (QUICK if quick else 1) for key, size in SYNTHETIC.items()}
+        return synthesise(cache, seed=seed, **shape)
     matrices = Matrices(cache / name)
     if not matrices.complete:
         matrices.begin()
         _vectorise(matrices, _data_folder() / name, MAX_FEATURES[name])
         matrices.finish()
-    return matrices
+    return _shrink(matrices) if quick else matrices
 
 
-def synthesise(cache: Path, *, seed: int = 0, **shape: float) -> Matrices:
+def synthesise(
+    cache: Path, *, seed: int = 0, n_train: int, n_test: int = 10_000, **shape: float
+) -> Matrices:
     """Made-up data of the given shape, made in `cache` unless it is already there."""
-    name = "-".join(f"{value:g}" for value in (*shape.values(), seed))
+    name = "-".join(f"{value:g}" for value in (n_train, n_test, *shape.values(), seed))
     matrices = Matrices(cache / f"synthetic-{name}")
     if not matrices.complete:
         matrices.begin()
-        from umpteen.data import make_extreme
-
-        data = make_extreme(**shape, random_state=seed)
+        n_samples = n_train + n_test
+        data = make_extreme(n_samples, test_fraction=n_test / n_samples, random_state=seed, **shape)
         for split, part in (("train", data.train), ("test", data.test)):
             matrices.save(f"X_{split}", part.X)
             matrices.save(f"Y_{split}", part.Y)
@@ -105,14 +110,14 @@ def _indicator(binarizer: MultiLabelBinarizer, rows: list[dict]) -> csr_matrix:
     return csr_matrix(binarizer.transform(kept), dtype=np.float32)
 
 
-def shrink(matrices: Matrices, fraction: int = 10) -> Matrices:
+def _shrink(matrices: Matrices) -> Matrices:
     """A small set out of a large one: its first rows, and the labels that those have."""
     small = Matrices(matrices.folder.with_name(f"{matrices.folder.name}-quick"))
-    small.folder.mkdir(exist_ok=True)
-    n_train = matrices["Y_train"].shape[0] // fraction
+    small.begin()
+    n_train = matrices["Y_train"].shape[0] // QUICK
     used = np.flatnonzero(matrices["Y_train"][:n_train].getnnz(axis=0))
     for split in ("train", "test"):
-        n_rows = matrices[f"Y_{split}"].shape[0] // fraction
+        n_rows = matrices[f"Y_{split}"].shape[0] // QUICK
         small.save(f"X_{split}", matrices[f"X_{split}"][:n_rows])
         small.save(f"Y_{split}", matrices[f"Y_{split}"][:n_rows][:, used])
     return small

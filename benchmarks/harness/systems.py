@@ -34,32 +34,39 @@ class System:
 BONSAI = {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
 
 SYSTEMS = [
-    System("umpteen default", "umpteen", SINGLE),
-    System("umpteen bonsai", "umpteen", WIDE, {"corner": "bonsai"}),
-    System("umpteen parabel", "umpteen", WIDE, {"corner": "parabel"}),
-    System("umpteen x3", "umpteen", WIDE, {"n_trees": 3}),
-    System("pecos default", "pecos", SINGLE),
+    System("umpteen x1", "umpteen", SINGLE),
+    System("pecos binary", "pecos", SINGLE, {}, {"chunks": "BINARY_SEARCH_CHUNKED"}),
     System("pecos hash", "pecos", SINGLE, {}, {"chunks": "HASH_CHUNKED"}),
+    System("omikuji x1", "omikuji", SINGLE, {"n_trees": 1}),
+    System("napkinxc plt", "napkinxc", SINGLE),
+    System("umpteen x3", "umpteen", WIDE, {"n_trees": 3}),
+    System("omikuji x3", "omikuji", WIDE),
+]
+MORE = [  # other settings of the same libraries, mostly slow
     System("pecos beam 20", "pecos", SINGLE, {}, {"beam": 20}),
     System("pecos beam 50", "pecos", SINGLE, {}, {"beam": 50}),
     System("pecos threshold 0.05", "pecos", SINGLE, {"threshold": 0.05}),
     System("pecos threshold 0.2", "pecos", SINGLE, {"threshold": 0.2}),
+    System("napkinxc beam", "napkinxc", SINGLE, {}, {"tree_search_type": "beam"}),
+    System("umpteen bonsai", "umpteen", WIDE, {"corner": "bonsai"}),
+    System("umpteen parabel", "umpteen", WIDE, {"corner": "parabel"}),
     System("pecos x3", "pecos", WIDE, {"n_models": 3}),
     System("pecos x3 beam 20", "pecos", WIDE, {"n_models": 3}, {"beam": 20}),
-    System("omikuji x1", "omikuji", SINGLE, {"n_trees": 1}),
-    System("omikuji default", "omikuji", WIDE),
     System("omikuji sparse", "omikuji", WIDE, {}, {"densify": None}),
     System("omikuji collapsed", "omikuji", WIDE, {"collapse_every_n_layers": 5}),
     System("omikuji bonsai", "omikuji", WIDE, BONSAI),
-    System("napkinxc default", "napkinxc", SINGLE),
-    System("napkinxc beam", "napkinxc", SINGLE, {}, {"tree_search_type": "beam"}),
     System("napkinxc x3", "napkinxc", WIDE, {"ensemble": 3}, {"ensemble": 3}),
 ]
 
 
-def chosen(names: list[str]) -> list[System]:
-    """The systems that `names` asks for, by name or by library; all of them if it is empty."""
-    known = {system.name for system in SYSTEMS} | {system.library for system in SYSTEMS}
+def chosen(names: list[str], *, every: bool = False) -> list[System]:
+    """The systems that `names` asks for, by name or by library; without names, the default ones.
+
+    A library's name stands for its default systems, and with `every` for all of them.
+    """
+    known = {name for system in SYSTEMS + MORE for name in (system.name, system.library)}
     if unknown := sorted(set(names) - known):
         raise SystemExit(f"Unknown systems {unknown}; known are {sorted(known)}.")
-    return [s for s in SYSTEMS if not names or s.name in names or s.library in names]
+    offered = SYSTEMS + MORE if every else SYSTEMS
+    by_library = [s for s in offered if not names or s.library in names]
+    return by_library + [s for s in SYSTEMS + MORE if s.name in names and s not in by_library]

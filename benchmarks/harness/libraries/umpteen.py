@@ -1,6 +1,7 @@
 """This library."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from scipy.sparse import csr_matrix
@@ -8,15 +9,22 @@ from scipy.sparse import random as random_matrix
 
 import umpteen as um
 from harness.libraries.base import Answers, Library
+from umpteen.linear import LabelTree
 
 
 class Adapter(Library):
     """`corner` names one of `LabelTree`'s published corners; without it, plain `LabelTree()`."""
 
     def warm_up(self, **settings: Any) -> None:
-        X = random_matrix(60, 40, density=0.3, format="csr", dtype="float32", random_state=0)
-        Y = random_matrix(60, 30, density=0.1, format="csr", dtype="float32", random_state=1)
-        self._new(**settings).fit(X, Y).predict_topk(X, k=2)
+        """As much data as it takes to grow a tree; a model read from disk compiles anew."""
+        X = random_matrix(300, 40, density=0.3, format="csr", dtype="float32", random_state=0)
+        Y = random_matrix(300, 250, density=0.02, format="csr", dtype="float32", random_state=1)
+        model = self._new(**settings).fit(X, Y)
+        with TemporaryDirectory() as scratch:
+            model.save(Path(scratch) / "model")
+            for ready in (model, um.load(Path(scratch) / "model")):
+                ready.predict_topk(X, k=5)
+                ready.predict_topk(X[0], k=5)
 
     def prepare_training(self, X: csr_matrix, Y: csr_matrix, folder: Path) -> Any:
         return X, Y
@@ -38,5 +46,5 @@ class Adapter(Library):
         return answers.labels, answers.scores
 
     def _new(self, *, corner: str | None = None, **settings: Any) -> Any:
-        make = getattr(um.LabelTree, corner) if corner else um.LabelTree
+        make = getattr(LabelTree, corner) if corner else LabelTree
         return make(n_jobs=self.threads, random_state=self.seed, **settings)
