@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from inspect import get_annotations
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -272,9 +273,12 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
             self.__dict__.pop(name, None)
 
     @classmethod
-    def _fitted_names(cls) -> set[str]:
+    @cache  # asked at every prediction
+    def _fitted_names(cls) -> frozenset[str]:
         declared = {name for base in cls.__mro__ for name in get_annotations(base)}
-        return {name for name in declared if name.endswith("_") and not name.startswith("_")}
+        return frozenset(
+            name for name in declared if name.endswith("_") and not name.startswith("_")
+        )
 
     def _n_predicted(self) -> int:
         self._check_fitted()

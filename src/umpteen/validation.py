@@ -23,6 +23,8 @@ from sklearn.utils._param_validation import (
 )
 
 from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ParameterError
+from umpteen.kernels.checks import is_clean
+from umpteen.kernels.topk import frozen_csr
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -128,6 +130,8 @@ def _row_mismatch(labels: csr_matrix, n_samples: int, name: str) -> str:
 
 
 def _sparse_features(X: Any, name: str) -> csr_matrix:
+    if _is_ready(X):
+        return X  # type: ignore[no-any-return]
     matrix = _canonical_csr(X, _as_float32, name, FeaturesError)
     _check_width(matrix.shape, name)
     bad = np.flatnonzero(~np.isfinite(matrix.data))
@@ -135,6 +139,18 @@ def _sparse_features(X: Any, name: str) -> csr_matrix:
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
         _refuse_values(matrix.data[bad], len(bad), row, name)
     return matrix
+
+
+def _is_ready(X: Any) -> bool:
+    """Whether nothing needs to be done; one pass, since rows asked one by one are common."""
+    return (
+        type(X) is csr_matrix
+        and X.data.dtype == np.float32
+        and X.indices.dtype == X.indptr.dtype == np.int32
+        and len(X.indptr) == X.shape[0] + 1
+        and X.shape[1] > 0
+        and is_clean(*frozen_csr(X), X.shape[1])
+    )
 
 
 def _dense_features(X: Any, name: str) -> npt.NDArray[np.float32]:

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from umpteen.kernels.topk import best_first, offer
+
 
 class TreeArrays(NamedTuple):
     """A trained tree as the kernels see it.
@@ -16,7 +18,7 @@ class TreeArrays(NamedTuple):
     children from `chunk_child[c]` to `chunk_child[c + 1]`. Its weights are grouped by feature:
     rows `chunk_row[c]` to `chunk_row[c + 1]` of `feature` are sorted, and row `r` has the
     entries `entry[r]` to `entry[r + 1]` of `child` (counted from the chunk's first) and
-    `weight`. Row `buckets[chunk_bucket[c] + (f >> chunk_shift[c])]` is where feature `f` would
+    `weight`. `log_trust` is added to a label's score. Row `buckets[chunk_bucket[c] + (f >> chunk_shift[c])]` is where feature `f` would
     stand at the earliest.
     """
 
@@ -33,15 +35,21 @@ class TreeArrays(NamedTuple):
     child: npt.NDArray[np.uint8]
     weight: npt.NDArray[np.float32]
     bias: npt.NDArray[np.float32]
+    log_trust: npt.NDArray[np.float32]
 
 
 @njit(nogil=True, cache=True)
 def log_link(margin, logistic):
-    """Log-probability of a margin: log sigmoid, or -(1 - margin)^3 below 1 for the hinge."""
+    """Logarithm of the probability that a margin stands for.
+
+    Logistic regression: log sigmoid. Squared hinge, which knows no probabilities: a cubic fall
+    below the margin 1, and a slight slope up to 2 that keeps the order among the certain.
+    """
     if logistic:
         return -np.log1p(np.exp(-margin)) if margin > -30 else margin
-    gap = max(np.float32(0), np.float32(1) - margin)
-    return -gap * gap * gap
+    below_one = max(np.float32(0), np.float32(1) - margin)
+    below_two = max(np.float32(0), np.float32(2) - margin)
+    return -below_one * below_one * below_one - np.float32(0.01) * below_two
 
 
 @njit(nogil=True, cache=True)
@@ -56,22 +64,21 @@ def add_chunk(indices, data, tree, chunk, margins):
             if tree.feature[row] >= wanted:
                 if tree.feature[row] == wanted:
                     value = data[position]
-                    for entry in range(tree.entry[row], tree.entry[row + 1]):
+                    for entry in range(np.uint32(tree.entry[row]), np.uint32(tree.entry[row + 1])):
                         margins[tree.child[entry]] += value * tree.weight[entry]
                 break
 
 
 @njit(nogil=True, cache=True)
-def _score_children(indices, data, tree, node, score, logistic, candidates):
-    """Log-probabilities of all children of a node, given the node's own."""
-    first = tree.first_child[node]
-    for child in range(first, tree.first_child[node + 1]):
-        candidates[child - first] = tree.bias[child - 1]
-    for chunk in range(tree.node_chunk[node], tree.node_chunk[node + 1]):
-        start, end = tree.chunk_child[chunk] - first, tree.chunk_child[chunk + 1] - first
-        add_chunk(indices, data, tree, chunk, candidates[start:end])
-    for i in range(tree.first_child[node + 1] - first):
-        candidates[i] = score + log_link(candidates[i], logistic)
+def _add_chunk_by_table(indices, data, tree, row_of, margins):
+    """`add_chunk` with a table: the row of each feature, counted from 1, or 0."""
+    ends, children, weights = tree.entry, tree.child, tree.weight
+    for position in range(len(indices)):
+        row = row_of[indices[position]]
+        if row > 0:
+            value = data[position]
+            for entry in range(np.uint32(ends[row - 1]), np.uint32(ends[row])):
+                margins[children[entry]] += value * weights[entry]
 
 
 @njit(nogil=True, cache=True)
@@ -95,69 +102,127 @@ def _by_node(nodes, counts, n_nodes):
 
 
 @njit(nogil=True, cache=True)
-def insert(labels, scores, filled, label, score):
-    """Put a candidate into a list that is best first, ties to the lowest label."""
-    k = len(labels)
-    if filled == k:
-        worst = scores[k - 1]
-        if score < worst or (score == worst and label > labels[k - 1]):
-            return filled
-        place = k - 1
-    else:
-        place = filled
-        filled += 1
-    while place > 0 and (
-        score > scores[place - 1] or (score == scores[place - 1] and label < labels[place - 1])
-    ):
-        labels[place], scores[place] = labels[place - 1], scores[place - 1]
-        place -= 1
-    labels[place], scores[place] = label, score
-    return filled
+def _score_slots(
+    indptr, indices, data, first_row, tree, nodes, scores, order, row_of, weight, logistic,
+    candidates,
+):  # fmt: skip
+    """Log-probabilities of the children of every slot's node, one node after the other."""
+    n_slots = nodes.shape[1]
+    begin = 0
+    while begin < len(order):
+        node = nodes[order[begin] // n_slots, order[begin] % n_slots]
+        end = begin
+        n_entries = 0
+        while end < len(order) and nodes[order[end] // n_slots, order[end] % n_slots] == node:
+            row = first_row + order[end] // n_slots
+            n_entries += indptr[row + 1] - indptr[row]
+            end += 1
+        first = tree.first_child[node]
+        n_children = tree.first_child[node + 1] - first
+        for slot in order[begin:end]:
+            candidates[slot, :n_children] = tree.bias[first - 1 : first - 1 + n_children]
+        for chunk in range(tree.node_chunk[node], tree.node_chunk[node + 1]):
+            low, high = tree.chunk_row[chunk], tree.chunk_row[chunk + 1]
+            left, right = tree.chunk_child[chunk] - first, tree.chunk_child[chunk + 1] - first
+            use_table = len(row_of) > 0 and n_entries > 2 * (high - low)
+            if use_table:
+                for row in range(low, high):
+                    row_of[tree.feature[row]] = row + 1
+            for slot in order[begin:end]:
+                row = first_row + slot // n_slots
+                x, v = indices[indptr[row] : indptr[row + 1]], data[indptr[row] : indptr[row + 1]]
+                if use_table:
+                    _add_chunk_by_table(x, v, tree, row_of, candidates[slot, left:right])
+                else:
+                    add_chunk(x, v, tree, chunk, candidates[slot, left:right])
+            if use_table:
+                for row in range(low, high):
+                    row_of[tree.feature[row]] = 0
+        for slot in order[begin:end]:
+            score = scores[slot // n_slots, slot % n_slots]
+            for i in range(n_children):
+                candidates[slot, i] = score + weight * log_link(candidates[slot, i], logistic)
+        begin = end
 
 
 @njit(nogil=True, cache=True)
-def beam_search(indptr, indices, data, first_row, last_row, tree, beam_width, k, logistic):
-    """The `k` best labels of some rows with the logarithm of their scores.
+def _widest(nodes, counts, first_child):
+    widest = 0
+    for i in range(len(nodes)):
+        for slot in range(counts[i]):
+            widest = max(widest, first_child[nodes[i, slot] + 1] - first_child[nodes[i, slot]])
+    return widest
 
-    On every layer only the `beam_width` best nodes of each row go on. A score is the product of
-    the probabilities on the way from the root. Costs, per row and layer, `beam_width` times the
-    row's features, plus a list of `beam_width` times the children of a node.
+
+@njit(nogil=True, cache=True)
+def beam_search(
+    indptr, indices, data, n_features, first_row, last_row, tree, beam_width, k, path_weight,
+    logistic,
+):  # fmt: skip
+    """The `k` best labels of some rows with the logarithms of their scores, best first.
+
+    On every layer only the `beam_width` best nodes of a row go on. A score is the label's own
+    probability and trust, times the probabilities on its way raised to `path_weight`. Costs, per row and
+    layer, `beam_width` times the row's features, plus a list of `beam_width` times the children
+    of a node.
     """
     n = last_row - first_row
+    row_of = np.zeros(n_features if n > 1 else 0, np.int32)
     n_nodes = len(tree.first_child) - 1
     nodes = np.zeros((n, 1), np.int32)
     scores = np.zeros((n, 1), np.float32)
-    counts = np.ones(n, np.int32)
+    counts = np.ones(n, np.int64)
     while True:
         at_leaves = tree.first_child[nodes[0, 0]] >= n_nodes
         width = k if at_leaves else beam_width
+        weight = np.float32(1) if at_leaves else np.float32(path_weight)
         n_slots = nodes.shape[1]
-        widest = 0
-        order = _by_node(nodes, counts, n_nodes)
-        for slot in order:
-            node = nodes[slot // n_slots, slot % n_slots]
-            widest = max(widest, tree.first_child[node + 1] - tree.first_child[node])
-        candidates = np.empty((n * n_slots, widest), np.float32)
-        for slot in order:
-            i, b = slot // n_slots, slot % n_slots
-            start, end = indptr[first_row + i], indptr[first_row + i + 1]
-            _score_children(
-                indices[start:end], data[start:end], tree, nodes[i, b], scores[i, b], logistic,
-                candidates[slot],
-            )  # fmt: skip
-        best = np.full((n, width), -1, np.int32)
-        best_scores = np.full((n, width), -np.inf, np.float32)
+        candidates = np.empty((n * n_slots, _widest(nodes, counts, tree.first_child)), np.float32)
+        _score_slots(
+            indptr, indices, data, first_row, tree, nodes, scores,
+            _by_node(nodes, counts, n_nodes), row_of, weight, logistic, candidates,
+        )  # fmt: skip
+        best = np.empty((n, width), np.int32)
+        best_scores = np.empty((n, width), np.float32)
         for i in range(n):
-            filled = 0
+            kept = 0
             for b in range(counts[i]):
                 first = tree.first_child[nodes[i, b]]
                 for child in range(first, tree.first_child[nodes[i, b] + 1]):
                     score = candidates[i * n_slots + b, child - first]
-                    if filled == width and score < best_scores[i, width - 1]:
+                    if at_leaves:
+                        score += tree.log_trust[child - n_nodes]
+                    if kept == width and score < best_scores[i, 0]:
                         continue
                     name = tree.label_order[child - n_nodes] if at_leaves else child
-                    filled = insert(best[i], best_scores[i], filled, name, score)
-            counts[i] = filled
+                    kept = offer(best[i], best_scores[i], kept, name, score)
+            best_first(best[i], best_scores[i], kept)
+            counts[i] = kept
         if at_leaves:
             return best, best_scores
         nodes, scores = best, best_scores
+
+
+@njit(nogil=True, cache=True)
+def average(labels, scores, n_trees, k):
+    """The `k` best labels by mean score over the trees; a tree that is silent counts as zero.
+
+    `labels` and `scores` (samples, trees * best) stand tree by tree, -1 where there is none.
+    """
+    n, width = labels.shape
+    best = np.empty((n, k), np.int32)
+    best_scores = np.empty((n, k), np.float32)
+    for i in range(n):
+        order = np.argsort(labels[i], kind="mergesort")
+        kept = 0
+        position = 0
+        while position < width:
+            label = labels[i, order[position]]
+            total = np.float32(0)
+            while position < width and labels[i, order[position]] == label:
+                total += scores[i, order[position]]
+                position += 1
+            if label >= 0:
+                kept = offer(best[i], best_scores[i], kept, label, total / np.float32(n_trees))
+        best_first(best[i], best_scores[i], kept)
+    return best, best_scores

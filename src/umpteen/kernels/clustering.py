@@ -11,6 +11,19 @@ def _add_row(indptr, indices, data, row, sign, difference):
 
 
 @njit(nogil=True, cache=True)
+def _clear(indptr, indices, rows, difference):
+    n_entries = 0
+    for row in rows:
+        n_entries += indptr[row + 1] - indptr[row]
+    if n_entries > len(difference):
+        difference[:] = 0
+        return
+    for row in rows:
+        for entry in range(indptr[row], indptr[row + 1]):
+            difference[indices[entry]] = 0
+
+
+@njit(nogil=True, cache=True)
 def bisect(indptr, indices, data, rows, left_size, max_rounds, seed, difference):
     """Reorder `rows` so that the first `left_size` form one cluster and the rest the other.
 
@@ -21,7 +34,6 @@ def bisect(indptr, indices, data, rows, left_size, max_rounds, seed, difference)
     """
     n = len(rows)
     scores = np.empty(n, np.float32)
-    sums = np.zeros(2, np.float64)
     previous = -np.inf
     left, right = seed % n, (seed // n) % (n - 1)
     right += right >= left
@@ -33,9 +45,7 @@ def bisect(indptr, indices, data, rows, left_size, max_rounds, seed, difference)
             for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
                 score += data[entry] * difference[indices[entry]]
             scores[i] = -score
-        for i in range(n):
-            for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                difference[indices[entry]] = 0
+        _clear(indptr, indices, rows, difference)
         order = np.argsort(scores, kind="mergesort")
         rows[:] = rows[order]
         gain = 0.0

@@ -9,9 +9,8 @@ import numpy as np
 from numba import njit
 
 from umpteen.kernels import simd
-import os
-POS=float(os.environ.get('POS','1'))
-LAZY=np.float32(os.environ.get('LAZY','0.5'))
+
+_LAZINESS = np.float32(0.25)  # of the tolerance: smaller violations wait for the next full pass
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -59,22 +58,26 @@ def _square_norms(indptr, data):
 
 
 @njit(nogil=True, cache=True)
-def squared_hinge(indptr, indices, data, targets, cost, tolerance, max_epochs, seed, weights):
-    """Minimise |w|^2 / 2 + cost * sum max(0, 1 - y w.x)^2 for sixteen targets at once.
+def squared_hinge(
+    indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs, seed, weights
+):  # fmt: skip
+    """Minimise |w|^2 / 2 + sum c_i max(0, 1 - y_i w.x_i)^2 for sixteen targets at once.
 
-    `targets` (samples, 16) holds +1 / -1, `weights` (features, 16) starts at zero and receives
-    the result. Stops when no projected gradient exceeds `tolerance`, or after `max_epochs`.
-    Samples that are at their bound for all sixteen are set aside (shrinking) and looked at
-    again before the end. Costs sixteen multiplications per stored value and epoch, twice.
-    Returns the number of sample visits.
+    `targets` (samples, 16) holds +1 / -1; c is `cost`, times `positive_weight` where y is +1.
+    `weights` (features, 16) starts at zero and receives the result. Samples whose projected
+    gradients are well below `tolerance` in all lanes are set aside until the rest has converged
+    (shrinking, in a form that also works where few multipliers are at their bound); the end is
+    a full pass without a violation, or `max_epochs` times the samples. Costs sixteen
+    multiplications per stored value and visit, twice that if the weights change. Returns the
+    number of visits.
     """
     n = len(indptr) - 1
     alphas = np.zeros((n, simd.WIDTH), np.float32)
-    softness = np.float32(0.5 / cost)
-    firmness = np.float32(0.5 / cost / POS - 0.5 / cost)
     squares = _square_norms(indptr, data)
-    half = simd.spread(np.float32(0.5))
+    soft = np.float32(0.5 / cost)
+    softer = np.float32(0.5 / (cost * positive_weight)) - soft  # what positives add to `soft`
     zero = simd.spread(np.float32(0))
+    half = simd.spread(np.float32(0.5))
     one = simd.spread(np.float32(1))
     order = np.arange(n)
     n_active = n
@@ -90,19 +93,17 @@ def squared_hinge(indptr, indices, data, targets, cost, tolerance, max_epochs, s
             visits += 1
             target = simd.load(targets, row)
             alpha = simd.load(alphas, row)
+            positive = simd.add_scaled(half, np.float32(0.5), target)  # 1 / 0
+            softness = simd.add_scaled(simd.spread(soft), softer, positive)
             score = _scores(indptr, indices, data, row, weights)
             gradient = simd.subtract(simd.multiply(target, score), one)
-            is_positive = simd.add_scaled(half, np.float32(0.5), target)
-            gradient = simd.add_scaled(gradient, softness, alpha)
-            gradient = simd.add_scaled(gradient, firmness, simd.multiply(is_positive, alpha))
-            step = np.float32(-1) / (squares[row] + softness)
-            step_more = np.float32(-1) / (squares[row] + softness + firmness) - step
-            steps = simd.add_scaled(simd.spread(step), step_more, is_positive)
-            new = simd.maximum(simd.add(alpha, simd.multiply(steps, gradient)), zero)
+            gradient = simd.add(gradient, simd.multiply(softness, alpha))
+            curvature = simd.add(softness, simd.spread(squares[row]))
+            new = simd.maximum(simd.subtract(alpha, simd.divide(gradient, curvature)), zero)
             change = simd.subtract(new, alpha)
-            size = simd.largest(simd.maximum(change, simd.subtract(zero, change)))
-            violation = size * (squares[row] + softness)
-            if violation > LAZY * tolerance:
+            violations = simd.multiply(change, curvature)
+            violation = simd.largest(simd.maximum(violations, simd.subtract(zero, violations)))
+            if violation > _LAZINESS * tolerance:
                 simd.store(alphas, row, new)
                 _add_row(indptr, indices, data, row, simd.multiply(change, target), weights)
                 worst = max(worst, violation)
@@ -139,9 +140,9 @@ def _logistic_step(alpha, slope, curvature, cost):
 
 @njit(nogil=True, cache=True)
 def logistic_regression(
-    indptr, indices, data, targets, cost, tolerance, max_epochs, seed, weights
-):
-    """Minimise |w|^2 / 2 + cost * sum log(1 + exp(-y w.x)) for sixteen targets at once.
+    indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs, seed, weights
+):  # fmt: skip
+    """Minimise |w|^2 / 2 + sum c_i log(1 + exp(-y_i w.x_i)) for sixteen targets at once.
 
     Arguments as in `squared_hinge`; stops when no dual variable's gradient was above
     `tolerance` before its step. Each visit costs up to sixteen small Newton iterations on top.
@@ -149,6 +150,7 @@ def logistic_regression(
     n = len(indptr) - 1
     squares = _square_norms(indptr, data)
     alphas = np.full((n, simd.WIDTH), min(1e-3 * cost, 1e-8), np.float64)
+    costs = np.array([cost, cost * positive_weight])
     scores = np.empty((1, simd.WIDTH), np.float32)
     steps = np.empty((1, simd.WIDTH), np.float32)
     order = np.arange(n)
@@ -160,10 +162,11 @@ def logistic_regression(
             simd.store(scores, 0, _scores(indptr, indices, data, row, weights))
             for lane in range(simd.WIDTH):
                 target = targets[row, lane]
+                limit = costs[int(target > 0)]
                 alpha = alphas[row, lane]
                 slope = np.float64(target * scores[0, lane])
-                worst = max(worst, abs(slope + np.log(alpha / (cost - alpha))))
-                new = _logistic_step(alpha, slope, squares[row], cost)
+                worst = max(worst, abs(slope + np.log(alpha / (limit - alpha))))
+                new = _logistic_step(alpha, slope, squares[row], limit)
                 steps[0, lane] = (new - alpha) * target
                 alphas[row, lane] = new
             _add_row(indptr, indices, data, row, simd.load(steps, 0), weights)

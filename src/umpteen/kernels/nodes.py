@@ -62,7 +62,7 @@ def fill_targets(member_indptr, member_indices, samples, first, last, targets):
 @njit(nogil=True, cache=True)
 def train_chunk(
     indptr, indices, data, samples, member_indptr, member_indices, first, last, local_of,
-    cost, logistic, tolerance, max_epochs, prune, seed,
+    logistic, cost, positive_weight, tolerance, max_epochs, prune, seed,
 ):  # fmt: skip
     """Weights of the children `first:last` of one node, trained on the node's `samples`.
 
@@ -73,7 +73,6 @@ def train_chunk(
     n_children = last - first
     n_blocks = (n_children + simd.WIDTH - 1) // simd.WIDTH
     weights = np.zeros((n_blocks, len(features) + 1, simd.WIDTH), np.float32)
-    weights[:, len(features), :] = -1
     targets = np.empty((len(samples), simd.WIDTH), np.float32)
     for block in range(n_blocks):
         start = first + block * simd.WIDTH
@@ -81,12 +80,14 @@ def train_chunk(
         fill_targets(member_indptr, member_indices, samples, start, end, targets)
         if logistic:
             logistic_regression(
-                indptr, indices, data, targets, cost, tolerance, max_epochs, seed, weights[block]
-            )
+                indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs,
+                seed, weights[block],
+            )  # fmt: skip
         else:
             squared_hinge(
-                indptr, indices, data, targets, cost, tolerance, max_epochs, seed, weights[block]
-            )
+                indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs,
+                seed, weights[block],
+            )  # fmt: skip
     return prune_weights(weights, features, n_children, prune)
 
 

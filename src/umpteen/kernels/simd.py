@@ -130,6 +130,16 @@ def multiply(_context: Any, left: Any, right: Any) -> Any:
 
 
 @intrinsic
+def divide(_context: Any, left: Any, right: Any) -> Any:
+    """`left / right`, lane by lane."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fdiv(*args)
+
+    return _lanes(_lanes, _lanes), codegen
+
+
+@intrinsic
 def maximum(_context: Any, left: Any, right: Any) -> Any:
     """The larger of the two, lane by lane."""
 

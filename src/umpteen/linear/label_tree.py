@@ -9,8 +9,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from umpteen.base import ExtremeClassifier, TopK
-from umpteen.linear.search import search_trees
-from umpteen.linear.training import Solver, train_tree
+from umpteen.linear.search import Search, search_trees
+from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree, plan_chunks
 from umpteen.progress import Verbose, progress_bar
 from umpteen.trees import grow, label_representation
@@ -26,10 +26,13 @@ class LabelTree(ExtremeClassifier):
         "n_trees": [Interval(Integral, 1, None, closed="left")],
         "beam_width": [Interval(Integral, 1, None, closed="left")],
         "cost": [Interval(Real, 0, None, closed="neither")],
+        "positive_weight": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions({"squared_hinge", "logistic"})],
         "tolerance": [Interval(Real, 0, None, closed="neither")],
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
         "prune": [Interval(Real, 0, None, closed="left")],
+        "path_weight": [Interval(Real, 0, None, closed="left")],
+        "trust": ["boolean"],
         "hard_negatives": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
         "random_state": ["random_state"],
@@ -42,15 +45,18 @@ class LabelTree(ExtremeClassifier):
         self,
         *,
         branching: int = 512,
-        max_leaf: int = 100,
+        max_leaf: int = 96,
         n_trees: int = 1,
-        beam_width: int = 10,
-        cost: float = 1.0,
+        beam_width: int = 8,
+        cost: float = 0.5,
+        positive_weight: float = 2.0,
         loss: str = "squared_hinge",
-        tolerance: float = 0.2,
+        tolerance: float = 0.3,
         max_epochs: int = 20,
         prune: float = 0.1,
-        hard_negatives: int = 0,
+        hard_negatives: int = 10,
+        path_weight: float = 0.35,
+        trust: bool = True,
         n_jobs: int | None = -1,
         random_state: Any = 0,
         verbose: Verbose = "auto",
@@ -60,11 +66,14 @@ class LabelTree(ExtremeClassifier):
         self.n_trees = n_trees
         self.beam_width = beam_width
         self.cost = cost
+        self.positive_weight = positive_weight
         self.loss = loss
         self.tolerance = tolerance
         self.max_epochs = max_epochs
         self.prune = prune
         self.hard_negatives = hard_negatives
+        self.path_weight = path_weight
+        self.trust = trust
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -83,21 +92,26 @@ class LabelTree(ExtremeClassifier):
             n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
         solver = Solver(
-            cost=self.cost, logistic=self.loss == "logistic", tolerance=self.tolerance,
+            logistic=self.loss == "logistic", cost=self.cost,
+            positive_weight=self.positive_weight, tolerance=self.tolerance,
             max_epochs=self.max_epochs, prune=self.prune,
             hard_negatives=self.hard_negatives, seed=seed,
         )  # fmt: skip
         n_chunks = len(plan_chunks(hierarchy.first_child).chunk_node)
         with progress_bar("Training", n_chunks, self.verbose) as bar:
-            return train_tree(X, Y, hierarchy, solver, self.n_jobs, bar)
+            tree = train_tree(X, Y, hierarchy, solver, self.n_jobs, bar)
+        if self.trust:
+            learn_trust(tree, X, Y, self._search())
+        return tree
+
+    def _search(self, beam_width: int | None = None) -> Search:
+        logistic = self.loss == "logistic"
+        return Search(beam_width or self.beam_width, self.path_weight, logistic, self.n_jobs)
 
     def predict_topk(self, X: Any, k: int = 5, beam_width: int | None = None) -> TopK:
         k = check_k(k)
+        beam_width = None if beam_width is None else check_k(beam_width)
         return self._topk(self._check_predict(X), k, beam_width)
 
     def _topk(self, X: Features, k: int, beam_width: int | None = None) -> TopK:
-        width = self.beam_width if beam_width is None else check_k(beam_width)
-        labels, logs = search_trees(
-            self.trees_, csr_matrix(X), k, width, self.loss == "logistic", self.n_jobs
-        )
-        return TopK(labels, np.exp(logs))
+        return TopK(*search_trees(self.trees_, csr_matrix(X), k, self._search(beam_width)))

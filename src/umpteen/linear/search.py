@@ -1,40 +1,59 @@
 """Prediction: beam search in every tree, block of rows by block, and the trees' average."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen import parallel
-from umpteen.kernels.beam import beam_search
+from umpteen.kernels.beam import average, beam_search
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.tree import Tree
 
-_BLOCK_CELLS = 4_000_000  # candidates of one block: 16 MB, the cache of the upper layers' weights
+_BLOCK_CELLS = 4_000_000  # candidates kept at a time per thread: 16 MB
+_VOTES = 50  # labels that each tree of an ensemble names at least
 
 Answer = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
 
-def search_trees(
-    trees: Sequence[Tree], X: csr_matrix, k: int, beam_width: int, logistic: bool, n_jobs: int | None
-) -> Answer:
-    """Labels and log-scores, `(n, k)` each."""
-    return search_tree(trees[0], X, k, beam_width, logistic, n_jobs)
+class Search(NamedTuple):
+    """How trees are searched."""
+
+    beam_width: int
+    path_weight: float
+    logistic: bool
+    n_jobs: int | None
 
 
-def search_tree(
-    tree: Tree, X: csr_matrix, k: int, beam_width: int, logistic: bool, n_jobs: int | None
-) -> Answer:
-    features, arrays, n = frozen_csr(X), tree.arrays, X.shape[0]
-    if n == 1:
-        return beam_search(*features, 0, 1, arrays, beam_width, k, logistic)
-    size = max(1, min(_BLOCK_CELLS // (beam_width * tree.widest), -(-n // parallel.n_threads(n_jobs))))
+def search_trees(trees: Sequence[Tree], X: csr_matrix, k: int, search: Search) -> Answer:
+    """The `k` best labels and their scores in (0, 1], averaged over the trees."""
+    if len(trees) == 1:
+        labels, logs = search_tree(trees[0], X, k, search)
+        return labels, np.exp(logs)
+    votes = [search_tree(tree, X, max(k, _VOTES), search) for tree in trees]
+    labels = np.hstack([vote[0] for vote in votes])
+    scores = np.exp(np.hstack([vote[1] for vote in votes]))
+    return average(labels, scores, len(trees), k)  # type: ignore[no-any-return]
 
-    def search(first: int) -> Answer:
-        return beam_search(
-            *features, first, min(first + size, n), arrays, beam_width, k, logistic
-        )
 
-    parts = parallel.run(search, range(0, n, size), n_jobs=n_jobs)
+def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
+    """The `k` best labels and the logarithms of their scores."""
+    features, n = frozen_csr(X), X.shape[0]
+
+    def rows(first: int) -> Answer:
+        return beam_search(  # type: ignore[no-any-return]
+            *features, X.shape[1], first, min(first + size, n), tree.arrays, search.beam_width,
+            k, search.path_weight, search.logistic,
+        )  # fmt: skip
+
+    if n == 0:
+        return np.empty((0, k), np.int32), np.empty((0, k), np.float32)
+    fair_share = -(-n // parallel.n_threads(search.n_jobs))
+    at_root, below = tree.widths
+    size = max(1, min(_BLOCK_CELLS // max(at_root, search.beam_width * below), fair_share))
+    if n <= size:
+        return rows(0)
+    parts = parallel.run(rows, range(0, n, size), n_jobs=search.n_jobs)
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from umpteen.errors import MemoryBudgetError
 from umpteen.kernels.beam import TreeArrays
+from umpteen.kernels.simd import WIDTH
 from umpteen.storage import storable
 from umpteen.trees import Hierarchy
 
@@ -38,17 +39,19 @@ class ChunkPlan(NamedTuple):
 
 
 def plan_chunks(first_child: IntArray, max_chunk: int = MAX_CHUNK) -> ChunkPlan:
-    """Cut each node's children into equal chunks of at most `max_chunk`.
+    """Cut each node's children into chunks of at most `max_chunk`, whole multiples of 16.
 
-    >>> plan_chunks(np.array([1, 4, 10]), max_chunk=4).chunk_child
-    array([ 1,  4,  7, 10], dtype=int32)
+    >>> plan_chunks(np.array([1, 4, 150])).chunk_child
+    array([  1,   4,  84, 150], dtype=int32)
     """
     sizes = np.diff(first_child)
     per_node = -(-sizes // max_chunk)
+    width = -(-sizes // (per_node * WIDTH)) * WIDTH
+    per_node = -(-sizes // width)
     node_chunk = np.concatenate([[0], np.cumsum(per_node)])
     chunk_node = np.repeat(np.arange(len(sizes)), per_node)
     rank = np.arange(node_chunk[-1]) - node_chunk[chunk_node]
-    starts = first_child[chunk_node] + rank * sizes[chunk_node] // per_node[chunk_node]
+    starts = first_child[chunk_node] + rank * width[chunk_node]
     chunk_child = np.append(starts, first_child[-1])
     return ChunkPlan(*(part.astype(np.int32) for part in (node_chunk, chunk_child, chunk_node)))
 
@@ -70,6 +73,7 @@ class Tree:
     child: npt.NDArray[np.uint8]
     weight: FloatArray
     bias: FloatArray
+    log_trust: FloatArray
 
     @cached_property
     def arrays(self) -> TreeArrays:
@@ -78,9 +82,10 @@ class Tree:
         return TreeArrays(self.hierarchy.first_child, self.hierarchy.label_order, *rest)
 
     @cached_property
-    def widest(self) -> int:
-        """The largest number of children of a node."""
-        return int(np.diff(self.hierarchy.first_child).max())
+    def widths(self) -> tuple[int, int]:
+        """How many children the root has, and the widest node below it."""
+        sizes = np.diff(self.hierarchy.first_child)
+        return int(sizes[0]), int(sizes[1:].max(initial=1))
 
 
 def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> Tree:
@@ -108,6 +113,7 @@ def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> 
         child=np.concatenate([chunk.child for chunk in chunks]),
         weight=np.concatenate([chunk.weight for chunk in chunks]),
         bias=np.concatenate([chunk.bias for chunk in chunks]),
+        log_trust=np.zeros(len(hierarchy.label_order), np.float32),
     )
 
 
