@@ -1,4 +1,4 @@
-"""If the tree is uneven, some labels are slow to reach; if one is missing, it is never predicted."""
+"""If the tree is uneven, some labels are slow to reach; a missing one is never predicted."""
 
 from itertools import pairwise
 
@@ -116,15 +116,18 @@ def test_trees_of_an_ensemble_differ_and_a_seed_repeats_its_tree():
     assert len({order.tobytes() for order in orders}) == 3
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_labels_of_a_kind_share_a_leaf(seed):
-    """Eight kinds of four labels each, in random order."""
-    random = np.random.default_rng(seed)
-    kinds = random.permutation(np.repeat(np.arange(8), 4))
-    rows = normalize(np.eye(8)[kinds] + 0.02 * random.random((32, 8)))
-    tree = grow(csr_matrix(rows, dtype=np.float32), branching=8, max_leaf=4, seed=seed, n_jobs=1)
-    leaves = kinds[tree.label_order].reshape(8, 4)
-    assert np.mean(leaves == leaves[:, :1]) > 0.8
+def test_labels_of_a_kind_share_a_leaf():
+    """Eight kinds of four labels each, in random order: by chance a leaf would be half as pure."""
+    purities = []
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        kinds = random.permutation(np.repeat(np.arange(8), 4))
+        table = normalize(np.eye(8)[kinds] + 0.02 * random.random((32, 8)))
+        rows = csr_matrix(table, dtype=np.float32)
+        tree = grow(rows, branching=8, max_leaf=4, seed=seed, n_jobs=1)
+        leaves = kinds[tree.label_order].reshape(8, 4)
+        purities += [np.bincount(leaf).max() / 4 for leaf in leaves]
+    assert np.mean(purities) > 0.85
 
 
 def test_growing_leaves_the_rows_as_they_were():
