@@ -232,7 +232,18 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return np.arange(self.n_labels_)
 
     def _check_fit(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
-        """Checked `X` and `Y`, and what every fitted classifier knows about them."""
+        """Checked `X` and `Y`; notes what every fitted classifier knows about them."""
+        X, labels = self._check_fit_input(X, Y)
+        self._forget()
+        self.n_features_in_ = int(X.shape[1])
+        self.n_labels_ = int(labels.shape[1])
+        self.single_label_ = is_single_label(Y)
+        labelled = int(np.count_nonzero(np.diff(labels.indptr)))
+        self.labels_per_sample_ = 1 if self.single_label_ else max(1, round(labels.nnz / labelled))
+        return X, labels
+
+    def _check_fit_input(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
+        """Checked parameters, `X` and `Y`."""
         check_parameters(self)
         if Y is None:
             raise LabelsError(
@@ -248,12 +259,6 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         labels = check_labels(Y, n_samples=X.shape[0])
         if labels.nnz == 0:
             raise LabelsError("Y has no relevant label at all; there is nothing to learn")
-        self._forget()
-        self.n_features_in_ = int(X.shape[1])
-        self.n_labels_ = int(labels.shape[1])
-        self.single_label_ = is_single_label(Y)
-        labelled = int(np.count_nonzero(np.diff(labels.indptr)))
-        self.labels_per_sample_ = 1 if self.single_label_ else max(1, round(labels.nnz / labelled))
         return X, labels
 
     def _check_predict(self, X: Any) -> Features:

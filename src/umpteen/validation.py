@@ -50,14 +50,27 @@ def check_parameters(estimator: "BaseEstimator") -> None:
         raise ParameterError(str(error)) from None
 
 
-def check_k(k: Any) -> int:
+def check_label(label: Any, n_labels: int) -> int:
+    """A label id as an int.
+
+    >>> check_label(np.int32(2), n_labels=3)
+    2
+    """
+    if isinstance(label, bool) or not isinstance(label, int | np.integer):
+        raise LabelsError(f"label={label!r} is not a label id: expected a whole number from 0")
+    if not 0 <= label < n_labels:
+        raise LabelsError(f"label={label} does not exist: ids go from 0 to {n_labels - 1:,}")
+    return int(label)
+
+
+def check_k(k: Any, name: str = "k") -> int:
     """`k` as an int, at least 1.
 
     >>> check_k(np.int64(5))
     5
     """
     if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError(f"k={k!r} is not possible: ask for k=1 or more labels")
+        raise ParameterError(f"{name}={k!r} is not possible: ask for {name}=1 or more")
     return int(k)
 
 

@@ -1,8 +1,8 @@
 """What the contract's checks need to know about each classifier: a new one adds a line to `CASES`.
 
 The toy data is a checkerboard. Sample i is of kind `i % N_KINDS`; kind j has the features j and
-j + N_KINDS, the label j, and a wider label that it shares with its neighbour. So the best label
-of a sample is its kind, whatever the method.
+j + N_KINDS, the label j, and a wider label that it shares with its neighbour. So the two best
+labels of a sample are these two, whatever the method.
 """
 
 import pkgutil
@@ -38,6 +38,10 @@ class Case:
 
 
 CASES = {
+    "LabelTree": Case(
+        lambda **parameters: umpteen.LabelTree(**{"max_leaf": 8, "branching": 4, **parameters}),
+        bad_parameters=({"beam_width": 0}, {"branching": 1}, {"max_leaf": 0}, {"cost": 0}),
+    ),
     "NearestCentroid": Case(lambda **parameters: umpteen.NearestCentroid(**parameters)),
 }
 

@@ -14,12 +14,14 @@ class TreeArrays(NamedTuple):
 
     Nodes are numbered layer by layer from the root, 0; node `i` has the children
     `first_child[i]` to `first_child[i + 1]`, and numbers from `len(first_child) - 1` on are
-    positions in `label_order`. The children of a node are cut into chunks; chunk `c` holds the
-    children from `chunk_child[c]` to `chunk_child[c + 1]`. Its weights are grouped by feature:
-    rows `chunk_row[c]` to `chunk_row[c + 1]` of `feature` are sorted, and row `r` has the
-    entries `entry[r]` to `entry[r + 1]` of `child` (counted from the chunk's first) and
-    `weight`. `log_trust` is added to a label's score. Row `buckets[chunk_bucket[c] + (f >> chunk_shift[c])]` is where feature `f` would
-    stand at the earliest.
+    positions in `label_order`, whose `log_trust` is added to their scores.
+
+    The children of a node are cut into chunks; chunk `c` holds the children from
+    `chunk_child[c]` to `chunk_child[c + 1]`. Its weights are grouped by feature: rows
+    `chunk_row[c]` to `chunk_row[c + 1]` of `feature` are sorted, and row `r` has the entries
+    `entry[r]` to `entry[r + 1]` of `child` (counted from the chunk's first) and `weight`. Row
+    `buckets[chunk_bucket[c] + (f >> chunk_shift[c])]` is where feature `f` would stand at the
+    earliest.
     """
 
     first_child: npt.NDArray[np.int32]
@@ -162,9 +164,9 @@ def beam_search(
     """The `k` best labels of some rows with the logarithms of their scores, best first.
 
     On every layer only the `beam_width` best nodes of a row go on. A score is the label's own
-    probability and trust, times the probabilities on its way raised to `path_weight`. Costs, per row and
-    layer, `beam_width` times the row's features, plus a list of `beam_width` times the children
-    of a node.
+    probability and trust, times the probabilities on its way raised to `path_weight`. Costs,
+    per row and layer, `beam_width` times the row's features, plus a list of `beam_width` times
+    the children of a node.
     """
     n = last_row - first_row
     row_of = np.zeros(n_features if n > 1 else 0, np.int32)
@@ -177,7 +179,8 @@ def beam_search(
         width = k if at_leaves else beam_width
         weight = np.float32(1) if at_leaves else np.float32(path_weight)
         n_slots = nodes.shape[1]
-        candidates = np.empty((n * n_slots, _widest(nodes, counts, tree.first_child)), np.float32)
+        widest = _widest(nodes, counts, tree.first_child)
+        candidates = np.empty((n * n_slots, widest), np.float32)
         _score_slots(
             indptr, indices, data, first_row, tree, nodes, scores,
             _by_node(nodes, counts, n_nodes), row_of, weight, logistic, candidates,

@@ -31,7 +31,7 @@ def search_trees(trees: Sequence[Tree], X: csr_matrix, k: int, search: Search) -
     """The `k` best labels and their scores in (0, 1], averaged over the trees."""
     if len(trees) == 1:
         labels, logs = search_tree(trees[0], X, k, search)
-        return labels, np.exp(logs)
+        return labels, np.where(labels < 0, logs, np.exp(logs))
     votes = [search_tree(tree, X, max(k, _VOTES), search) for tree in trees]
     labels = np.hstack([vote[0] for vote in votes])
     scores = np.exp(np.hstack([vote[1] for vote in votes]))

@@ -10,10 +10,10 @@ from umpteen import parallel
 from umpteen.kernels.nodes import train_chunk
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.search import Search, search_tree
-from umpteen.linear.tree import Chunk, Tree, assemble, plan_chunks
+from umpteen.linear.tree import Chunk, ChunkPlan, Tree, assemble, plan_chunks
+from umpteen.metrics.hits import found_in
 from umpteen.progress import Bar
 from umpteen.trees import Hierarchy
-
 
 _RANKS = 10  # labels per training sample that are looked at for trust
 
@@ -32,6 +32,26 @@ class Solver:
     seed: int
 
 
+class ChunkTrainer:
+    """Trains single chunks of a plan; may be used by several threads at once."""
+
+    def __init__(self, X: csr_matrix, plan: ChunkPlan, solver: Solver) -> None:
+        self._features, self._plan, self._solver = frozen_csr(X), plan, solver
+        self._local_of = parallel.PerThread(lambda: np.full(X.shape[1], -1, np.int32))
+
+    def train(self, chunk: int, samples: npt.NDArray[np.int32], member: csr_matrix) -> Chunk:
+        """The chunk's weights, from the samples of its node and their children."""
+        solver = self._solver
+        first, last = self._plan.chunk_child[chunk : chunk + 2]
+        return Chunk(
+            *train_chunk(
+                *self._features, samples, *frozen_csr(member)[:2], first, last,
+                self._local_of.value, solver.logistic, solver.cost, solver.positive_weight,
+                solver.tolerance, solver.max_epochs, solver.prune, solver.seed + chunk,
+            )
+        )  # fmt: skip
+
+
 def train_tree(
     X: csr_matrix, Y: csr_matrix, hierarchy: Hierarchy, solver: Solver, n_jobs: int | None, bar: Bar
 ) -> Tree:
@@ -42,33 +62,22 @@ def train_tree(
     the layers above would send there among their best.
     """
     plan = plan_chunks(hierarchy.first_child)
-    members = memberships(Y, hierarchy)
-    features, local_of = frozen_csr(X), _scratch(X.shape[1])
+    trainer = ChunkTrainer(X, plan, solver)
     chunks: list[Chunk] = []
-    reached = members[0]
-    samples_of = csc_matrix(np.ones((X.shape[0], 1), np.float32))
-
-    def train(chunk: int) -> Chunk:
-        samples = _column(samples_of, plan.chunk_node[chunk] - nodes.start)
-        first, last = plan.chunk_child[chunk : chunk + 2]
-        return Chunk(
-            *train_chunk(
-                *features, samples, *frozen_csr(member)[:2], first, last, local_of.value,
-                solver.logistic, solver.cost, solver.positive_weight, solver.tolerance,
-                solver.max_epochs, solver.prune, solver.seed + chunk,
-            )
-        )  # fmt: skip
-
-    for nodes, member in zip(hierarchy.layers(), members, strict=True):
-        if nodes.start > 0:
-            reached = reached[:, nodes.start : nodes.stop]
-            if solver.hard_negatives:
-                above = assemble(_upper_part(hierarchy, nodes), chunks, X.shape[1])
-                reached = reached + _sent_to(above, X, solver, n_jobs)
-            samples_of = csc_matrix(reached)
-        here = range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
-        chunks += parallel.run(train, here, n_jobs=n_jobs, done=lambda _: bar.advance())
-        reached = member
+    reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
+    for nodes, member in zip(hierarchy.layers(), memberships(Y, hierarchy), strict=True):
+        if chunks and solver.hard_negatives:
+            above = assemble(_upper_part(hierarchy, nodes), chunks, X.shape[1])
+            reached = reached + _sent_to(above, X, solver, n_jobs)
+        samples = _columns(reached)
+        tasks = [
+            (chunk, samples[plan.chunk_node[chunk] - nodes.start], member)
+            for chunk in range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
+        ]
+        chunks += parallel.run(
+            lambda task: trainer.train(*task), tasks, n_jobs=n_jobs, done=lambda _: bar.advance()
+        )
+        reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
     return assemble(hierarchy, chunks, X.shape[1])
 
 
@@ -80,11 +89,10 @@ def learn_trust(tree: Tree, X: csr_matrix, Y: csr_matrix, search: Search) -> Non
     parts of three data sets. It settles what a margin of 1 cannot: whose 1 is worth more.
     """
     labels, logs = search_tree(tree, X, _RANKS, search)
-    rows, ranks = np.nonzero((labels >= 0) & (logs >= np.log(0.3)))
-    named = labels[rows, ranks]
-    right = np.asarray(Y[rows, named]).ravel() > 0
-    n_named = np.bincount(named, minlength=Y.shape[1])
-    n_right = np.bincount(named, right, minlength=Y.shape[1])
+    named = (labels >= 0) & (logs >= np.log(0.3))
+    right = named & found_in(Y, labels)
+    n_named = np.bincount(labels[named], minlength=Y.shape[1])
+    n_right = np.bincount(labels[right], minlength=Y.shape[1])
     trust = 0.3 * np.log((n_right + 1) / (n_named + 1.2))
     tree.log_trust[:] = np.minimum(trust, 0)[tree.hierarchy.label_order]
 
@@ -130,9 +138,8 @@ def _indicator(
     return matrix
 
 
-def _column(matrix: csc_matrix, column: int) -> npt.NDArray[np.int32]:
-    return matrix.indices[matrix.indptr[column] : matrix.indptr[column + 1]].astype(np.int32)
-
-
-def _scratch(n_features: int) -> parallel.PerThread[npt.NDArray[np.int32]]:
-    return parallel.PerThread(lambda: np.full(n_features, -1, np.int32))
+def _columns(matrix: csr_matrix) -> list[npt.NDArray[np.int32]]:
+    """The rows of each column's entries, ascending."""
+    columns = csc_matrix(matrix)
+    columns.sort_indices()
+    return np.split(columns.indices.astype(np.int32), columns.indptr[1:-1])

@@ -87,6 +87,15 @@ class Tree:
         sizes = np.diff(self.hierarchy.first_child)
         return int(sizes[0]), int(sizes[1:].max(initial=1))
 
+    def classifier(self, number: int) -> tuple[IntArray, FloatArray]:
+        """Features and weights of the classifier that leads to a node or label."""
+        chunk = int(np.searchsorted(self.chunk_child, number, side="right")) - 1
+        first, last = self.chunk_row[chunk], self.chunk_row[chunk + 1]
+        entries = slice(self.entry[first], self.entry[last])
+        rows = np.repeat(np.arange(first, last), np.diff(self.entry[first : last + 1]))
+        mine = self.child[entries] == number - self.chunk_child[chunk]
+        return self.feature[rows[mine]], self.weight[entries][mine]
+
 
 def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> Tree:
     """One tree out of the chunks that `plan_chunks` named, in that order."""

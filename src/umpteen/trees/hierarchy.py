@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,10 @@ class Hierarchy:
             layers.append(range(first, int(self.first_child[layers[-1].stop])))
         return layers
 
+    def n_children(self, nodes: range) -> int:
+        """How many children some nodes that stand side by side have together."""
+        return int(self.first_child[nodes.stop] - self.first_child[nodes.start])
+
     def parents(self) -> IntArray:
         """The parent of every node and label, -1 for the root."""
         sizes = np.diff(self.first_child)
@@ -54,6 +59,13 @@ class Hierarchy:
             path.append(number)
             number = int(parents[number])
         return path[::-1]
+
+    def labels_below(self, number: int) -> IntArray:
+        """The labels under a node, or the label itself."""
+        first, last = number, number + 1
+        while first < self.n_nodes:
+            first, last = int(self.first_child[first]), int(self.first_child[last])
+        return self.label_order[first - self.n_nodes : last - self.n_nodes]
 
 
 def layer_sizes(n_labels: int, branching: int, max_leaf: int) -> list[int]:
@@ -74,6 +86,7 @@ def layer_sizes(n_labels: int, branching: int, max_leaf: int) -> list[int]:
 def grow(
     rows: csr_matrix,
     *,
+    labels: IntArray | None = None,
     branching: int = 256,
     max_leaf: int = 100,
     max_rounds: int = 20,
@@ -81,7 +94,9 @@ def grow(
     n_jobs: int | None = -1,
     verbose: Verbose = False,
 ) -> Hierarchy:
-    """A tree over labels given as sparse rows of unit length; all-zero rows are left out.
+    """A tree over labels given as sparse rows of unit length.
+
+    It holds `labels`, by default those whose row is not all zero.
 
     Every cut is a spherical 2-means with fixed sizes, so the leaves' sizes differ by one at
     most; similar labels end up in the same leaf. The same seed gives the same tree.
@@ -90,7 +105,8 @@ def grow(
     >>> sorted(sorted(leaf.tolist()) for leaf in np.split(tree.label_order, 4))
     [[0, 1], [2, 3], [4, 5], [6, 7]]
     """
-    order = np.flatnonzero(np.diff(rows.indptr)).astype(np.int32)
+    chosen = np.flatnonzero(np.diff(rows.indptr)) if labels is None else labels
+    order = chosen.astype(np.int32)
     bounds = _node_bounds(len(order), branching, max_leaf)
     scratch = parallel.PerThread(lambda: np.zeros(rows.shape[1], np.float32))
 
@@ -106,9 +122,9 @@ def grow(
         return [borders[: middle + 1], borders[middle:]]
 
     with progress_bar("Growing the label tree", len(bounds[-1]) - 2, verbose) as bar:
-        for above, here in zip(bounds, bounds[1:], strict=False):
+        for above, here in pairwise(bounds):
             ends = np.searchsorted(here, above)
-            pending = [here[i : j + 1] for i, j in zip(ends, ends[1:], strict=False)]
+            pending = [here[i : j + 1] for i, j in pairwise(ends)]
             while pending := [borders for borders in pending if len(borders) > 2]:
                 halves = parallel.run(cut, pending, n_jobs=n_jobs)
                 bar.advance(len(pending))

@@ -1,0 +1,122 @@
+"""Why a label got its score: the parts that features, biases and steps have in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen.kernels.beam import log_link
+from umpteen.linear.label_texts import LabelTexts
+from umpteen.linear.search import Search
+from umpteen.linear.tree import Tree
+
+
+@dataclass(frozen=True)
+class Step:
+    """One decision on the way: `margin` is `bias` plus the sum of `contributions`.
+
+    `node` is a number of the tree's hierarchy; `labels` are the labels below it; the step's
+    part in the logarithm of the tree's score is `log_score`.
+    """
+
+    node: int
+    labels: npt.NDArray[np.int32]
+    features: npt.NDArray[np.int32]
+    contributions: npt.NDArray[np.float64]
+    bias: float
+    margin: float
+    log_score: float
+
+
+@dataclass(frozen=True)
+class Path:
+    """The way through one tree: its score is exp of `log_trust` plus the steps' log-scores."""
+
+    steps: list[Step]
+    log_trust: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the score of one label for one sample comes from.
+
+    `score` is the mean of the paths' scores over the trees; with label features it is blended:
+    `(mean + text_weight * cosine) / (1 + text_weight)`.
+    """
+
+    label: int
+    score: float
+    paths: list[Path]
+    cosine: float
+    text_weight: float
+
+    def features(self) -> list[tuple[int, float]]:
+        """Features of the sample by their part in the label's own decision, largest first.
+
+        The mean over the trees of what they add to the leaf's margin.
+        """
+        total: dict[int, float] = {}
+        for path in self.paths:
+            for feature, part in zip(
+                path.steps[-1].features.tolist(), path.steps[-1].contributions, strict=True
+            ):
+                total[feature] = total.get(feature, 0.0) + float(part) / len(self.paths)
+        return sorted(total.items(), key=lambda item: -abs(item[1]))
+
+
+def explain_label(
+    trees: Sequence[Tree], texts: LabelTexts | None, x: csr_matrix, label: int, search: Search
+) -> Explanation:
+    """The explanation of one label for the first row of `x`."""
+    paths = [path for tree in trees if (path := _path(tree, x, label, search)) is not None]
+    mean = sum(path.score for path in paths) / len(trees)
+    weight = 0.0 if texts is None else texts.weight
+    cosine = 0.0 if texts is None else texts.cosine(x[:1], label)
+    score = (mean + weight * min(max(cosine, 0.0), 1.0)) / (1 + weight)
+    return Explanation(label, score, paths, cosine, weight)
+
+
+def keywords(trees: Sequence[Tree], label: int, k: int) -> list[tuple[int, float]]:
+    """The features with the largest weights of a label's own classifiers, averaged over trees."""
+    total: dict[int, float] = {}
+    for tree in trees:
+        for child in tree.hierarchy.path(label)[-1:]:
+            features, weights = tree.classifier(child)
+            for feature, weight in zip(features.tolist(), weights.tolist(), strict=True):
+                total[feature] = total.get(feature, 0.0) + weight / len(trees)
+    ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return [(feature, weight) for feature, weight in ranked[:k] if weight > 0]
+
+
+def _path(tree: Tree, x: csr_matrix, label: int, search: Search) -> Path | None:
+    numbers = tree.hierarchy.path(label)
+    if not numbers:
+        return None
+    below = tree.hierarchy.n_nodes
+    steps = [_step(tree, x, n, 1.0 if n >= below else search.path_weight, search) for n in numbers]
+    log_trust = float(tree.log_trust[numbers[-1] - below])
+    log_score = log_trust + sum(step.log_score for step in steps)
+    return Path(steps, log_trust, float(np.exp(log_score)))
+
+
+def _step(tree: Tree, x: csr_matrix, number: int, weight: float, search: Search) -> Step:
+    features, weights = tree.classifier(number)
+    values = np.zeros(x.shape[1], np.float64)
+    row = slice(x.indptr[0], x.indptr[1])
+    values[x.indices[row]] = x.data[row]
+    parts = values[features] * weights
+    used = np.flatnonzero(parts)
+    bias = float(tree.bias[number - 1])
+    margin = bias + float(parts.sum())
+    return Step(
+        node=number,
+        labels=tree.hierarchy.labels_below(number),
+        features=features[used],
+        contributions=parts[used],
+        bias=bias,
+        margin=margin,
+        log_score=weight * float(log_link(np.float32(margin), search.logistic)),
+    )

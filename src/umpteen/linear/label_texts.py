@@ -1,0 +1,88 @@
+"""What the labels' own features add to a score: their cosine to the sample."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
+
+from umpteen import parallel
+from umpteen.base import TopK
+from umpteen.errors import LabelsShapeError
+from umpteen.kernels.blending import blend
+from umpteen.kernels.topk import frozen_csr, sparse_topk
+from umpteen.linear.search import Answer
+from umpteen.metrics import precision_at_k
+from umpteen.storage import storable
+from umpteen.validation import Features
+
+WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
+_BLOCK = 2048
+
+
+@storable
+@dataclass(eq=False)
+class LabelTexts:
+    """Unit rows of label features, and the weight of their cosine in the score."""
+
+    features: csr_matrix
+    weight: float = 0.0
+    n_candidates: int = 100
+
+    @classmethod
+    def of(cls, features: Features, n_labels: int) -> Self:
+        """From features as given, one row per label."""
+        if features.shape[0] != n_labels:
+            raise LabelsShapeError(
+                f"label_features has {features.shape[0]:,} rows but Y has {n_labels:,} columns; "
+                "each row of label_features describes the same column of Y"
+            )
+        return cls(csr_matrix(normalize(csr_matrix(features)), dtype=np.float32))
+
+    @cached_property
+    def postings(self) -> csr_matrix:
+        """(features, labels): which labels have a feature."""
+        return csr_matrix(self.features.T)
+
+    def blend(self, X: csr_matrix, best: Answer, k: int, n_jobs: int | None) -> Answer:
+        """The `k` best of what the tree found and what the texts find, by both together.
+
+        A label that only one of the two found has zero from the other, but the cosine of the
+        tree's candidates is always computed. Scores are (tree + weight * cosine) / (1 + weight).
+        """
+        if self.weight == 0:
+            return best[0][:, :k], best[1][:, :k]
+        labels, postings = frozen_csr(self.features), frozen_csr(self.postings)
+        unit = csr_matrix(normalize(X))
+
+        def rows(first: int) -> Answer:
+            part = slice(first, first + _BLOCK)
+            samples = frozen_csr(unit[part])
+            near = sparse_topk(samples, postings, len(labels[0]) - 1, self.n_candidates)
+            return blend(  # type: ignore[no-any-return]
+                samples, labels, best[0][part], best[1][part], *near, np.float32(self.weight), k,
+                X.shape[1],
+            )  # fmt: skip
+
+        if X.shape[0] == 0:
+            return best[0][:, :k], best[1][:, :k]
+        parts = parallel.run(rows, range(0, X.shape[0], _BLOCK), n_jobs=n_jobs)
+        return np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts])
+
+    def cosine(self, x: csr_matrix, label: int) -> float:
+        """Similarity of one sample and one label."""
+        return float((normalize(x) @ self.features[label].T).sum())
+
+
+def choose_weight(
+    texts: LabelTexts, X: csr_matrix, Y: csr_matrix, best: Answer, n_jobs: int | None
+) -> float:
+    """The weight with the highest mean precision at 1, 3 and 5 on held-out samples."""
+
+    def quality(weight: float) -> float:
+        top = TopK(*replace(texts, weight=weight).blend(X, best, 5, n_jobs))
+        return float(np.mean(precision_at_k(Y, top, (1, 3, 5))))
+
+    return max(WEIGHTS, key=quality)

@@ -1,0 +1,152 @@
+"""What training will need, before it starts."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csc_matrix, csr_matrix
+
+from umpteen import parallel
+from umpteen.errors import MemoryBudgetError
+from umpteen.kernels.simd import WIDTH
+from umpteen.linear.training import ChunkTrainer, Solver, memberships
+from umpteen.linear.tree import Chunk, plan_chunks
+from umpteen.trees import Hierarchy
+
+_CHUNKS_TRIED = 8  # per layer
+_BYTES_PER_WEIGHT, _BYTES_PER_ROW = 5, 12  # of the model: see `Tree`
+_BYTES_PER_VALUE = 8  # of a sparse matrix: a number and its index
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What `fit` will need: memory on top of `X` and `Y`, size of the model, time; rough."""
+
+    memory: int
+    model_size: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"about {_readable(self.memory)} of memory on top of the data, "
+            f"a model of {_readable(self.model_size)}, {self.seconds:.0f} s"
+        )
+
+
+def estimate_fit(
+    X: csr_matrix,
+    Y: csr_matrix,
+    grow: Callable[[csr_matrix, csr_matrix], Hierarchy],
+    solver: Solver,
+    n_trees: int,
+    n_jobs: int | None,
+) -> Estimate:
+    """Grow the tree, train a few nodes of each layer on one thread, and scale up."""
+    start = time.perf_counter()
+    hierarchy = grow(X, Y)
+    growing = time.perf_counter() - start
+    tried = [
+        _try_layer(X, hierarchy, layer, member, above, solver)
+        for layer, member, above in _layers(Y, hierarchy)
+    ]
+    threads = parallel.n_threads(n_jobs)
+    size = sum(trial.model_size for trial in tried)
+    working = threads * max(trial.working for trial in tried)
+    representation = 2 * _BYTES_PER_VALUE * (X.nnz + _representation_values(X, Y))
+    seconds = growing + sum(trial.seconds for trial in tried) / threads
+    return Estimate(
+        memory=int(max(representation, working + (n_trees + 1) * size)),
+        model_size=n_trees * size,
+        seconds=n_trees * seconds,
+    )
+
+
+def check_budget(estimate: Estimate, max_memory: float) -> None:
+    """Refuse work that would not fit."""
+    if estimate.memory > max_memory:
+        raise MemoryBudgetError(
+            f"training needs {estimate}; max_memory allows {_readable(int(max_memory))}. Raise "
+            "`prune` (0.2 halves the model), lower `n_trees`, `n_jobs`, `hard_negatives` or "
+            "`branching`, or reduce the vocabulary"
+        )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    seconds: float
+    model_size: int
+    working: int
+
+
+def _layers(
+    Y: csr_matrix, hierarchy: Hierarchy
+) -> list[tuple[range, csr_matrix, csc_matrix | None]]:
+    members = memberships(Y, hierarchy)
+    above = [None, *(csc_matrix(member) for member in members[:-1])]
+    return list(zip(hierarchy.layers(), members, above, strict=True))
+
+
+def _try_layer(
+    X: csr_matrix,
+    hierarchy: Hierarchy,
+    nodes: range,
+    member: csr_matrix,
+    above: csc_matrix | None,
+    solver: Solver,
+) -> _Trial:
+    plan = plan_chunks(hierarchy.first_child)
+    chunks = np.arange(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
+    tried = chunks[np.linspace(0, len(chunks) - 1, min(_CHUNKS_TRIED, len(chunks))).astype(int)]
+    trainer = ChunkTrainer(X, plan, replace(solver, max_epochs=min(solver.max_epochs, 20)))
+    samples = [_samples(X, above, plan.chunk_node[chunk], nodes, solver) for chunk in tried]
+    start = time.perf_counter()
+    trained = [
+        trainer.train(chunk, rows, member) for chunk, rows in zip(tried, samples, strict=True)
+    ]
+    scale = len(chunks) / len(tried)
+    return _Trial(
+        seconds=scale * (time.perf_counter() - start),
+        model_size=int(scale * sum(_size(chunk) for chunk in trained)),
+        working=max(_working(X, rows, chunk) for rows, chunk in zip(samples, trained, strict=True)),
+    )
+
+
+def _samples(
+    X: csr_matrix, above: csc_matrix | None, node: int, nodes: range, solver: Solver
+) -> npt.NDArray[np.int32]:
+    """Samples of a node, with as many others as hard negatives will come on average."""
+    n = X.shape[0]
+    if above is None:
+        return np.arange(n, dtype=np.int32)
+    own = above.indices[above.indptr[node] : above.indptr[node + 1]]
+    expected = min(n, n * solver.hard_negatives // len(nodes))
+    others = np.linspace(0, n - 1, expected).astype(np.int32)
+    return np.union1d(own, others).astype(np.int32)
+
+
+def _representation_values(X: csr_matrix, Y: csr_matrix) -> int:
+    """Most values that the labels' rows can have."""
+    per_label = csr_matrix(Y.T) @ np.diff(X.indptr)
+    return int(np.minimum(per_label, X.shape[1]).sum())
+
+
+def _size(chunk: Chunk) -> int:
+    return _BYTES_PER_WEIGHT * len(chunk.weight) + _BYTES_PER_ROW * len(chunk.feature)
+
+
+def _working(X: csr_matrix, rows: npt.NDArray[np.int32], chunk: Chunk) -> int:
+    values = int((X.indptr[rows + 1] - X.indptr[rows]).sum()) + len(rows)
+    n_features = min(values, X.shape[1])
+    weights = -(-len(chunk.bias) // WIDTH) * WIDTH * 4 * n_features
+    return _BYTES_PER_VALUE * values + 2 * 4 * WIDTH * len(rows) + weights
+
+
+def _readable(n_bytes: int) -> str:
+    size = float(n_bytes)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return ""
