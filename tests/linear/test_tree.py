@@ -68,6 +68,16 @@ def test_a_tree_holds_exactly_the_weights_of_its_chunks(n_labels, branching, max
     assert not tree.log_trust.any()
 
 
+@pytest.mark.parametrize(("n_labels", "branching", "max_leaf"), SHAPES)
+def test_a_single_classifier_is_its_row_of_the_tree(n_labels, branching, max_leaf):
+    """Explanations and keywords are read from here."""
+    tree = random_tree(random_hierarchy(n_labels, branching, max_leaf), 17)
+    for number, expected in enumerate(dense_weights(tree, 17), start=1):
+        features, weights = tree.classifier(number)
+        np.testing.assert_array_equal(features, np.flatnonzero(expected))
+        np.testing.assert_array_equal(weights, expected[features])
+
+
 def check_products(tree, X):
     """Every chunk's margins of every row against the dense product."""
     indptr, indices, data = frozen_csr(X)

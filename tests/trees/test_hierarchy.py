@@ -75,6 +75,32 @@ def test_parents_children_layers_and_paths_tell_the_same_story(n_labels, branchi
         assert [parents[number] for number in path] == [0, *path[:-1]]
 
 
+@settings(max_examples=20)
+@given(st.integers(1, 60), st.integers(2, 6), st.integers(1, 6))
+def test_labels_below_a_node_are_those_whose_path_leads_through_it(n_labels, branching, max_leaf):
+    tree = grow(label_rows(n_labels), branching=branching, max_leaf=max_leaf, n_jobs=1)
+    paths = {label: [0, *tree.path(label)] for label in tree.label_order.tolist()}
+    for number in range(tree.n_nodes + n_labels):
+        expected = [label for label, path in paths.items() if number in path]
+        assert tree.labels_below(number).tolist() == expected
+    for above, layer in pairwise(tree.layers()):
+        assert tree.n_children(above) == len(layer)
+    assert tree.n_children(tree.layers()[-1]) == n_labels
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 40), st.integers(0, 20), st.integers(2, 6), st.integers(1, 6))
+def test_named_labels_all_have_a_place_even_without_features(n, n_empty, branching, max_leaf):
+    """Labels whose samples are all empty can still be predicted."""
+    rows = label_rows(n, n_empty)
+    labels = np.arange(0, n + n_empty, 2, dtype=np.int32)
+    tree = grow(rows, labels=labels, branching=branching, max_leaf=max_leaf, n_jobs=1)
+    assert sorted(tree.label_order) == labels.tolist()
+    sizes = np.diff(tree.first_child)[tree.layers()[-1]]
+    assert sizes.max() - sizes.min() <= 1
+    assert labels.tolist() == list(range(0, n + n_empty, 2)), "the argument is left as it was"
+
+
 def test_a_label_without_a_place_has_an_empty_path():
     rows = label_rows(12, n_empty=3)
     tree = grow(rows, branching=2, max_leaf=2, n_jobs=1)
