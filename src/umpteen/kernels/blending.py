@@ -7,17 +7,25 @@ from umpteen.kernels.topk import best_first, offer
 
 
 @njit(nogil=True, cache=True)
-def blend(samples, labels, tree_labels, tree_scores, near_labels, near_cosines, weight, k, d):
+def _cosine(labels, label, dense):
+    indptr, indices, data = labels
+    total = np.float32(0)
+    for entry in range(indptr[label], indptr[label + 1]):
+        total += data[entry] * dense[indices[entry]]
+    return min(max(total, np.float32(0)), np.float32(1))
+
+
+@njit(nogil=True, cache=True)
+def blend(samples, labels, tree_labels, tree_scores, near_labels, weight, k, n_features):
     """The `k` best labels by `(tree + weight * cosine) / (1 + weight)`, one row after the other.
 
-    `samples` and `labels` are CSR triples of unit rows with `d` features. The tree's candidates
-    get their cosine here; near labels that the tree did not name count zero there.
+    `samples` and `labels` are CSR triples of unit rows; candidates are the tree's labels and
+    the near ones, which count zero in the tree unless it names them too.
     """
     indptr, indices, data = samples
-    label_indptr, label_indices, label_data = labels
     n = len(indptr) - 1
-    dense = np.zeros(d, np.float32)
-    named = np.zeros(len(label_indptr) - 1, np.bool_)
+    dense = np.zeros(n_features, np.float32)
+    named = np.zeros(len(labels[0]) - 1, np.bool_)
     best = np.empty((n, k), np.int32)
     scores = np.empty((n, k), np.float32)
     scale = np.float32(1) / (np.float32(1) + weight)
@@ -27,20 +35,15 @@ def blend(samples, labels, tree_labels, tree_scores, near_labels, near_cosines, 
         kept = 0
         for slot in range(tree_labels.shape[1]):
             label = tree_labels[i, slot]
-            if label < 0:
-                break
-            named[label] = True
-            cosine = np.float32(0)
-            for entry in range(label_indptr[label], label_indptr[label + 1]):
-                cosine += label_data[entry] * dense[label_indices[entry]]
-            cosine = min(max(cosine, np.float32(0)), np.float32(1))
-            score = scale * (tree_scores[i, slot] + weight * cosine)
-            kept = offer(best[i], scores[i], kept, label, score)
+            if label >= 0:
+                named[label] = True
+                score = scale * (tree_scores[i, slot] + weight * _cosine(labels, label, dense))
+                kept = offer(best[i], scores[i], kept, label, score)
         for slot in range(near_labels.shape[1]):
             label = near_labels[i, slot]
-            if label >= 0 and not named[label] and near_cosines[i, slot] > 0:
-                cosine = min(near_cosines[i, slot], np.float32(1))
-                kept = offer(best[i], scores[i], kept, label, scale * weight * cosine)
+            if label >= 0 and not named[label]:
+                score = scale * weight * _cosine(labels, label, dense)
+                kept = offer(best[i], scores[i], kept, label, score)
         best_first(best[i], scores[i], kept)
         for slot in range(tree_labels.shape[1]):
             if tree_labels[i, slot] >= 0:

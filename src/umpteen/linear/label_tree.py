@@ -190,7 +190,11 @@ class LabelTree(ExtremeClassifier):
         return self._topk(self._check_predict(X), k, beam_width)
 
     def explain(self, x: Any, label: int) -> Explanation:
-        """Why the label got its score for one sample: each feature's part, step by step."""
+        """Why the label gets its score for one sample: each feature's part, step by step.
+
+        The parts add up to the score that `predict_topk` gives, provided its beam reaches the
+        label; a label that the beam misses counts zero there, but is explained all the same.
+        """
         x = csr_matrix(self._check_predict(x))
         label = check_label(label, self.n_labels_)
         return explain_label(self.trees_, self.label_texts_, x, label, self._search())
@@ -203,9 +207,12 @@ class LabelTree(ExtremeClassifier):
     def estimate(self, X: Any, Y: Any) -> Estimate:
         """Peak memory, model size and time of `fit(X, Y)`, from training a few of its nodes."""
         X, Y = self._check_fit_input(X, Y)
+        X = csr_matrix(X)
+        rows = label_representation(X, Y)
         return estimate_fit(
-            csr_matrix(X), Y, self._grow, self._solver(0), self.n_trees, self.n_jobs
-        )
+            X, Y, rows, lambda rows: self._grow(rows, Y, 0), self._solver(0), self.n_trees,
+            self.n_jobs,
+        )  # fmt: skip
 
     def _topk(self, X: Features, k: int, beam_width: int | None = None) -> TopK:
         X, search = csr_matrix(X), self._search(beam_width)
@@ -220,7 +227,9 @@ class LabelTree(ExtremeClassifier):
         return texts.blend(X, best, k, self.n_jobs)
 
     def _fit_tree(self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None, seed: int) -> Tree:
-        hierarchy = self._grow(X, Y, texts, seed)
+        features = None if texts is None else texts.features
+        rows = label_representation(X, Y, features, self.features_in_tree)
+        hierarchy = self._grow(rows, Y, seed)
         n_chunks = len(plan_chunks(hierarchy.first_child).chunk_node)
         with progress_bar("Training", n_chunks, self.verbose) as bar:
             tree = train_tree(X, Y, hierarchy, self._solver(seed), self.n_jobs, bar)
@@ -228,11 +237,7 @@ class LabelTree(ExtremeClassifier):
             learn_trust(tree, X, Y, self._search())
         return tree
 
-    def _grow(
-        self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None = None, seed: int = 0
-    ) -> Hierarchy:
-        features = None if texts is None else texts.features
-        rows = label_representation(X, Y, features, self.features_in_tree)
+    def _grow(self, rows: csr_matrix, Y: csr_matrix, seed: int) -> Hierarchy:
         known = (np.diff(rows.indptr) > 0) | (np.bincount(Y.indices, minlength=Y.shape[1]) > 0)
         return grow(
             rows, labels=np.flatnonzero(known).astype(np.int32), branching=self.branching,

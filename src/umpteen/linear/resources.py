@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,12 @@ from umpteen.linear.training import ChunkTrainer, Solver, memberships
 from umpteen.linear.tree import Chunk, plan_chunks
 from umpteen.trees import Hierarchy
 
-_CHUNKS_TRIED = 8  # per layer
-_BYTES_PER_WEIGHT, _BYTES_PER_ROW = 5, 12  # of the model: see `Tree`
+_CHUNKS_TRIED = 16  # per layer
+_BYTES_PER_WEIGHT, _BYTES_PER_ROW = 5, 14  # of the model: see `Tree`
 _BYTES_PER_VALUE = 8  # of a sparse matrix: a number and its index
+_SENDING = 1.3  # time to send training samples down the tree, on top of training
+_SEARCH_BLOCK = 16_000_000  # bytes per thread while training samples are sent down the tree
+_SEARCH_ROW = 320  # bytes per sample of their answers
 
 
 @dataclass(frozen=True)
@@ -38,28 +41,26 @@ class Estimate:
 def estimate_fit(
     X: csr_matrix,
     Y: csr_matrix,
-    grow: Callable[[csr_matrix, csr_matrix], Hierarchy],
+    rows: csr_matrix,
+    grow: Callable[[csr_matrix], Hierarchy],
     solver: Solver,
     n_trees: int,
     n_jobs: int | None,
 ) -> Estimate:
-    """Grow the tree, train a few nodes of each layer on one thread, and scale up."""
-    start = time.perf_counter()
-    hierarchy = grow(X, Y)
-    growing = time.perf_counter() - start
-    tried = [
-        _try_layer(X, hierarchy, layer, member, above, solver)
-        for layer, member, above in _layers(Y, hierarchy)
-    ]
+    """Grow the tree over the labels' `rows`, train a few nodes of each layer, and scale up."""
     threads = parallel.n_threads(n_jobs)
+    start = time.perf_counter()
+    hierarchy = grow(rows)
+    growing = time.perf_counter() - start
+    tried = [_try_layer(X, hierarchy, *layer, solver, threads) for layer in _layers(Y, hierarchy)]
     size = sum(trial.model_size for trial in tried)
-    working = threads * max(trial.working for trial in tried)
-    representation = 2 * _BYTES_PER_VALUE * (X.nnz + _representation_values(X, Y))
-    seconds = growing + sum(trial.seconds for trial in tried) / threads
+    representing = _BYTES_PER_VALUE * (X.nnz + 3 * rows.nnz)
+    training = max(trial.working for trial in tried)
+    searching = threads * _SEARCH_BLOCK + _SEARCH_ROW * X.shape[0]
     return Estimate(
-        memory=int(max(representation, working + (n_trees + 1) * size)),
+        memory=max(representing, training, 2 * size) + (n_trees - 1) * size + searching,
         model_size=n_trees * size,
-        seconds=n_trees * seconds,
+        seconds=n_trees * (growing + _SENDING * sum(trial.seconds for trial in tried)),
     )
 
 
@@ -95,41 +96,42 @@ def _try_layer(
     member: csr_matrix,
     above: csc_matrix | None,
     solver: Solver,
+    threads: int,
 ) -> _Trial:
     plan = plan_chunks(hierarchy.first_child)
     chunks = np.arange(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
-    tried = chunks[np.linspace(0, len(chunks) - 1, min(_CHUNKS_TRIED, len(chunks))).astype(int)]
-    trainer = ChunkTrainer(X, plan, replace(solver, max_epochs=min(solver.max_epochs, 20)))
+    tried = chunks[:: -(-len(chunks) // _CHUNKS_TRIED)]
+    trainer = ChunkTrainer(X, plan, solver)
     samples = [_samples(X, above, plan.chunk_node[chunk], nodes, solver) for chunk in tried]
     start = time.perf_counter()
     trained = [
         trainer.train(chunk, rows, member) for chunk, rows in zip(tried, samples, strict=True)
     ]
-    scale = len(chunks) / len(tried)
+    load = np.ones(hierarchy.n_nodes) if above is None else np.diff(above.indptr)
+    scale = load[plan.chunk_node[chunks]].sum() / load[plan.chunk_node[tried]].sum()
+    at_once = min(threads, len(chunks))
     return _Trial(
-        seconds=scale * (time.perf_counter() - start),
+        seconds=scale * (time.perf_counter() - start) / at_once,
         model_size=int(scale * sum(_size(chunk) for chunk in trained)),
-        working=max(_working(X, rows, chunk) for rows, chunk in zip(samples, trained, strict=True)),
+        working=at_once
+        * max(_working(X, rows, chunk) for rows, chunk in zip(samples, trained, strict=True)),
     )
 
 
 def _samples(
     X: csr_matrix, above: csc_matrix | None, node: int, nodes: range, solver: Solver
 ) -> npt.NDArray[np.int32]:
-    """Samples of a node, with as many others as hard negatives will come on average."""
+    """Samples of a node, with those of its neighbours as the hard negatives to be expected."""
     n = X.shape[0]
     if above is None:
         return np.arange(n, dtype=np.int32)
-    own = above.indices[above.indptr[node] : above.indptr[node + 1]]
     expected = min(n, n * solver.hard_negatives // len(nodes))
-    others = np.linspace(0, n - 1, expected).astype(np.int32)
-    return np.union1d(own, others).astype(np.int32)
-
-
-def _representation_values(X: csr_matrix, Y: csr_matrix) -> int:
-    """Most values that the labels' rows can have."""
-    per_label = csr_matrix(Y.T) @ np.diff(X.indptr)
-    return int(np.minimum(per_label, X.shape[1]).sum())
+    first, last = node, node + 1
+    while above.indptr[last] - above.indptr[first] < expected and last - first < len(nodes):
+        first, last = max(first - 1, nodes.start), min(last + 1, nodes.stop)
+    own = above.indices[above.indptr[node] : above.indptr[node + 1]]
+    around = above.indices[above.indptr[first] : above.indptr[last]]
+    return np.union1d(own, around[:: max(1, len(around) // max(1, expected))]).astype(np.int32)
 
 
 def _size(chunk: Chunk) -> int:

@@ -13,7 +13,7 @@ from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.tree import Tree
 
 _BLOCK_CELLS = 4_000_000  # candidates kept at a time per thread: 16 MB
-_VOTES = 50  # labels that each tree of an ensemble names at least
+_VOTES = 20  # labels that each tree of an ensemble names at least
 
 Answer = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
