@@ -19,12 +19,11 @@ def unit_rows(n_rows, seed):
 
 
 def by_hand(cosines, tree_table, near_labels, named, weight, k):
-    """Every label that the tree named, or that is near and not opposite, by its blended score."""
+    """Every label that the tree named or that is near, by its blended score."""
     labels = np.full((N_SAMPLES, k), -1, np.int32)
     scores = np.full((N_SAMPLES, k), -np.inf)
     for row in range(N_SAMPLES):
-        near = [label for label in near_labels[row] if label >= 0 and cosines[row, label] > 0]
-        found = sorted({*near, *named[row]})
+        found = {*near_labels[row], *named[row]} - {-1}
         blended = [
             (-(tree_table[row, label] + weight * np.clip(cosines[row, label], 0, 1)), label)
             for label in found
@@ -48,12 +47,12 @@ def test_scores_are_blended_as_by_hand(k, weight, n_near):
         tree_labels[row, : len(labels)] = labels
         tree_scores[row, : len(labels)] = tree_table[row, labels] = random.random(len(labels))
     postings = frozen_csr(csr_matrix(texts.T))
-    near = sparse_topk(frozen_csr(samples), postings, N_LABELS, n_near)
+    near, _ = sparse_topk(frozen_csr(samples), postings, N_LABELS, n_near)
     labels, scores = blend(
-        frozen_csr(samples), frozen_csr(texts), tree_labels, tree_scores, *near,
+        frozen_csr(samples), frozen_csr(texts), tree_labels, tree_scores, near,
         np.float32(weight), k, N_FEATURES,
     )  # fmt: skip
     cosines = (samples @ texts.T).toarray()
-    expected = by_hand(cosines, tree_table, near[0], named, weight, k)
+    expected = by_hand(cosines, tree_table, near, named, weight, k)
     np.testing.assert_array_equal(labels, expected[0])
     np.testing.assert_allclose(scores, expected[1], rtol=1e-5)

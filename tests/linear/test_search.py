@@ -251,7 +251,7 @@ def test_several_trees_answer_by_their_mean(k):
     labels, scores = search_trees(trees, X, k, search)
     table = np.zeros((3, X.shape[0], 90))
     for tree, page in zip(trees, table, strict=True):
-        named, logs = search_tree(tree, X, max(k, 50), search)
+        named, logs = search_tree(tree, X, max(k, search_module._VOTES), search)
         for row in range(X.shape[0]):
             kept = named[row] >= 0
             page[row, named[row, kept]] = np.exp(logs[row, kept])
