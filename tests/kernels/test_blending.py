@@ -19,11 +19,12 @@ def unit_rows(n_rows, seed):
 
 
 def by_hand(cosines, tree_table, near_labels, named, weight, k):
-    """Every label that the tree named or that is near, by its blended score."""
+    """Every label that the tree named, or that is near with a positive cosine, by its score."""
     labels = np.full((N_SAMPLES, k), -1, np.int32)
     scores = np.full((N_SAMPLES, k), -np.inf)
     for row in range(N_SAMPLES):
-        found = {*near_labels[row], *named[row]} - {-1}
+        near = {label for label in near_labels[row] if label >= 0 and cosines[row, label] > 0}
+        found = near | set(named[row])
         blended = [
             (-(tree_table[row, label] + weight * np.clip(cosines[row, label], 0, 1)), label)
             for label in found

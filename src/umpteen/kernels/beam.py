@@ -121,8 +121,9 @@ def _score_slots(
             end += 1
         first = tree.first_child[node]
         n_children = tree.first_child[node + 1] - first
-        for slot in order[begin:end]:
-            candidates[slot, :n_children] = tree.bias[first - 1 : first - 1 + n_children]
+        for position in range(begin, end):
+            for i in range(n_children):
+                candidates[order[position], i] = tree.bias[first - 1 + i]
         for chunk in range(tree.node_chunk[node], tree.node_chunk[node + 1]):
             low, high = tree.chunk_row[chunk], tree.chunk_row[chunk + 1]
             left, right = tree.chunk_child[chunk] - first, tree.chunk_child[chunk + 1] - first
@@ -130,7 +131,8 @@ def _score_slots(
             if use_table:
                 for row in range(low, high):
                     row_of[tree.feature[row]] = row + 1
-            for slot in order[begin:end]:
+            for position in range(begin, end):
+                slot = order[position]
                 row = first_row + slot // n_slots
                 x, v = indices[indptr[row] : indptr[row + 1]], data[indptr[row] : indptr[row + 1]]
                 if use_table:
@@ -140,7 +142,8 @@ def _score_slots(
             if use_table:
                 for row in range(low, high):
                     row_of[tree.feature[row]] = 0
-        for slot in order[begin:end]:
+        for position in range(begin, end):
+            slot = order[position]
             score = scores[slot // n_slots, slot % n_slots]
             for i in range(n_children):
                 candidates[slot, i] = score + weight * log_link(candidates[slot, i], logistic)
@@ -176,7 +179,7 @@ def beam_search(
     counts = np.ones(n, np.int64)
     while True:
         at_leaves = tree.first_child[nodes[0, 0]] >= n_nodes
-        width = k if at_leaves else beam_width
+        width = k if at_leaves else min(beam_width, n_nodes)
         weight = np.float32(1) if at_leaves else np.float32(path_weight)
         n_slots = nodes.shape[1]
         widest = _widest(nodes, counts, tree.first_child)

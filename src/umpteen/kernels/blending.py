@@ -43,7 +43,8 @@ def blend(samples, labels, tree_labels, tree_scores, near_labels, weight, k, n_f
             label = near_labels[i, slot]
             if label >= 0 and not named[label]:
                 score = scale * weight * _cosine(labels, label, dense)
-                kept = offer(best[i], scores[i], kept, label, score)
+                if score > 0:
+                    kept = offer(best[i], scores[i], kept, label, score)
         best_first(best[i], scores[i], kept)
         for slot in range(tree_labels.shape[1]):
             if tree_labels[i, slot] >= 0:

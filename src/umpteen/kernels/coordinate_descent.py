@@ -135,6 +135,7 @@ def _logistic_step(alpha, slope, curvature, cost):
             break
         newton = value - gradient / (curvature + cost / ((cost - value) * value))
         value = newton if newton > 0 else value * 0.1
+    value = max(value, 1e-12 * cost)  # both ends stay apart in float64
     return value if mirrored else cost - value
 
 

@@ -63,7 +63,8 @@ class LabelTree(ExtremeClassifier):
         labels better and makes larger models.
     loss : "squared_hinge", or the slower "logistic".
     tolerance, max_epochs : when training of one classifier stops.
-    prune : smallest weight that is kept; 0.05 doubles the model and gains little.
+    prune : smallest weight that is kept, for rows of `X` of length 1 and in proportion for
+        others; 0.05 doubles the model and gains little.
     hard_negatives : nodes per sample that learn from it although no label of it is there.
     path_weight, trust : see above.
     features_in_tree, features_in_score : see above; a number or "auto".
@@ -256,14 +257,20 @@ class LabelTree(ExtremeClassifier):
 
     def _search(self, beam_width: int | None = None) -> Search:
         logistic = self.loss == "logistic"
-        return Search(beam_width or self.beam_width, self.path_weight, logistic, self.n_jobs)
+        width = int(beam_width or self.beam_width)
+        return Search(width, float(self.path_weight), logistic, self.n_jobs)
 
     def _solver(self, seed: int) -> Solver:
         return Solver(
-            logistic=self.loss == "logistic", cost=self.cost, positive_weight=self.positive_weight,
-            tolerance=self.tolerance, max_epochs=self.max_epochs, prune=self.prune,
-            hard_negatives=self.hard_negatives, seed=seed,
-        )  # fmt: skip
+            logistic=self.loss == "logistic",
+            cost=float(self.cost),
+            positive_weight=float(self.positive_weight),
+            tolerance=float(self.tolerance),
+            max_epochs=int(self.max_epochs),
+            prune=float(self.prune),
+            hard_negatives=int(self.hard_negatives),
+            seed=seed,
+        )
 
     def _check_label_features(self, label_features: Any) -> LabelTexts | None:
         if label_features is None:

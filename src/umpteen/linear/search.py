@@ -15,7 +15,11 @@ from umpteen.linear.tree import Tree
 _BLOCK_CELLS = 4_000_000  # candidates kept at a time per thread: 16 MB
 _VOTES = 20  # labels that each tree of an ensemble names at least
 
-Answer = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
+_LEAST_LOG = np.float32(-87)  # its exponential is the smallest normal float32
+
+IntArray = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float32]
+Answer = tuple[IntArray, FloatArray]
 
 
 class Search(NamedTuple):
@@ -31,11 +35,25 @@ def search_trees(trees: Sequence[Tree], X: csr_matrix, k: int, search: Search) -
     """The `k` best labels and their scores in (0, 1], averaged over the trees."""
     if len(trees) == 1:
         labels, logs = search_tree(trees[0], X, k, search)
-        return labels, np.where(labels < 0, logs, np.exp(logs))
+        return _ties_by_label(labels, _probabilities(labels, logs))
     votes = [search_tree(tree, X, max(k, _VOTES), search) for tree in trees]
     labels = np.hstack([vote[0] for vote in votes])
-    scores = np.exp(np.hstack([vote[1] for vote in votes]))
+    scores = _probabilities(labels, np.hstack([vote[1] for vote in votes]))
     return average(labels, scores, len(trees), k)  # type: ignore[no-any-return]
+
+
+def _probabilities(labels: IntArray, logs: FloatArray) -> FloatArray:
+    """Never zero, so that the least likely label still differs from none."""
+    return np.where(labels < 0, logs, np.exp(np.maximum(logs, _LEAST_LOG)))
+
+
+def _ties_by_label(labels: IntArray, scores: FloatArray) -> Answer:
+    """Put labels in order whose scores are equal although their logarithms were not."""
+    wrong = (scores[:, 1:] == scores[:, :-1]) & (labels[:, 1:] < labels[:, :-1])
+    if (wrong & (labels[:, 1:] >= 0)).any():
+        order = np.lexsort((labels, -scores), axis=1)
+        return np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    return labels, scores
 
 
 def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:

@@ -37,6 +37,7 @@ class ChunkTrainer:
 
     def __init__(self, X: csr_matrix, plan: ChunkPlan, solver: Solver) -> None:
         self._features, self._plan, self._solver = frozen_csr(X), plan, solver
+        self._prune = solver.prune / _typical_length(X)
         self._local_of = parallel.PerThread(lambda: np.full(X.shape[1], -1, np.int32))
 
     def train(self, chunk: int, samples: npt.NDArray[np.int32], member: csr_matrix) -> Chunk:
@@ -47,7 +48,7 @@ class ChunkTrainer:
             *train_chunk(
                 *self._features, samples, *frozen_csr(member)[:2], first, last,
                 self._local_of.value, solver.logistic, solver.cost, solver.positive_weight,
-                solver.tolerance, solver.max_epochs, solver.prune, solver.seed + chunk,
+                solver.tolerance, solver.max_epochs, self._prune, solver.seed + chunk,
             )
         )  # fmt: skip
 
@@ -136,6 +137,13 @@ def _indicator(
     matrix = csr_matrix((np.ones(len(rows), np.float32), (rows, numbers)), shape=shape)
     matrix.sum_duplicates()
     return matrix
+
+
+def _typical_length(X: csr_matrix) -> float:
+    """Root mean square length of the rows that have features."""
+    filled = np.count_nonzero(np.diff(X.indptr))
+    total = float(np.square(X.data, dtype=np.float64).sum())
+    return np.sqrt(total / filled) if total > 0 else 1.0
 
 
 def _columns(matrix: csr_matrix) -> list[npt.NDArray[np.int32]]:
