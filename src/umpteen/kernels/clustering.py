@@ -11,6 +11,15 @@ def _add_row(indptr, indices, data, row, sign, difference):
 
 
 @njit(nogil=True, cache=True)
+def _scores(indptr, indices, data, rows, difference):
+    scores = np.zeros(len(rows), np.float32)
+    for i in range(len(rows)):
+        for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            scores[i] += data[entry] * difference[indices[entry]]
+    return scores
+
+
+@njit(nogil=True, cache=True)
 def _clear(indptr, indices, rows, difference):
     n_entries = 0
     for row in rows:
@@ -33,18 +42,13 @@ def bisect(indptr, indices, data, rows, left_size, max_rounds, seed, difference)
     rows per round.
     """
     n = len(rows)
-    scores = np.empty(n, np.float32)
     previous = -np.inf
-    left, right = seed % n, (seed // n) % (n - 1)
-    right += right >= left
-    _add_row(indptr, indices, data, rows[left], np.float32(1), difference)
-    _add_row(indptr, indices, data, rows[right], np.float32(-1), difference)
+    start = rows[seed % n]
+    _add_row(indptr, indices, data, start, np.float32(1), difference)
+    farthest = rows[np.argmin(_scores(indptr, indices, data, rows, difference))]
+    _add_row(indptr, indices, data, farthest, np.float32(-1), difference)
     for round_ in range(max_rounds):
-        for i in range(n):
-            score = np.float32(0)
-            for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                score += data[entry] * difference[indices[entry]]
-            scores[i] = -score
+        scores = -_scores(indptr, indices, data, rows, difference)
         _clear(indptr, indices, rows, difference)
         order = np.argsort(scores, kind="mergesort")
         rows[:] = rows[order]
