@@ -92,6 +92,11 @@ def check_features(
     return features
 
 
+def as_csr(X: Features) -> csr_matrix:
+    """Checked features as CSR; what is CSR already stays the same object."""
+    return X if isinstance(X, csr_matrix) else csr_matrix(X)
+
+
 def check_labels(
     Y: Any, *, n_samples: int | None = None, n_labels: int | None = None, name: str = "Y"
 ) -> csr_matrix:

@@ -1,8 +1,9 @@
 """Linear classifiers by dual coordinate descent, sixteen at a time.
 
 Sixteen binary problems share the same samples and differ in their targets. Visiting a sample
-once serves all sixteen: the weights of one feature are one 64-byte row. Each lane runs exactly
-the algorithm of Hsieh et al. (2008), with the same order of samples.
+once serves all sixteen: the weights of one feature are one 64-byte row. The steps of each lane
+are those of Hsieh et al. (2008) for the hinge, and of Yu, Huang and Lin (2011) for the logistic
+loss.
 """
 
 import numpy as np

@@ -18,7 +18,15 @@ from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree, plan_chunks
 from umpteen.progress import Verbose, progress_bar
 from umpteen.trees import Hierarchy, grow, label_representation
-from umpteen.validation import N_JOBS, VERBOSE, Features, check_features, check_k, check_label
+from umpteen.validation import (
+    N_JOBS,
+    VERBOSE,
+    Features,
+    as_csr,
+    check_features,
+    check_k,
+    check_label,
+)
 
 _ANY_NUMBER = 2**31 - 1
 
@@ -175,7 +183,7 @@ class LabelTree(ExtremeClassifier):
         texts = self._check_label_features(label_features)
         if self.max_memory is not None:
             check_budget(self.estimate(X, Y), self.max_memory)
-        X = csr_matrix(X)
+        X = as_csr(X)
         seeds = check_random_state(self.random_state).randint(_ANY_NUMBER, size=self.n_trees)
         if texts is not None:
             texts = replace(texts, weight=self._weight_of(texts, X, Y, int(seeds[0])))
@@ -196,7 +204,7 @@ class LabelTree(ExtremeClassifier):
         The parts add up to the score that `predict_topk` gives, provided its beam reaches the
         label; a label that the beam misses counts zero there, but is explained all the same.
         """
-        x = csr_matrix(self._check_predict(x))
+        x = as_csr(self._check_predict(x))
         label = check_label(label, self.n_labels_)
         return explain_label(self.trees_, self.label_texts_, x, label, self._search())
 
@@ -208,7 +216,7 @@ class LabelTree(ExtremeClassifier):
     def estimate(self, X: Any, Y: Any) -> Estimate:
         """Peak memory, model size and time of `fit(X, Y)`, from training a few of its nodes."""
         X, Y = self._check_fit_input(X, Y)
-        X = csr_matrix(X)
+        X = as_csr(X)
         rows = label_representation(X, Y)
         return estimate_fit(
             X, Y, rows, lambda rows: self._grow(rows, Y, 0), self._solver(0), self.n_trees,
@@ -216,7 +224,7 @@ class LabelTree(ExtremeClassifier):
         )  # fmt: skip
 
     def _topk(self, X: Features, k: int, beam_width: int | None = None) -> TopK:
-        X, search = csr_matrix(X), self._search(beam_width)
+        X, search = as_csr(X), self._search(beam_width)
         if self.label_texts_ is None:
             return TopK(*search_trees(self.trees_, X, k, search))
         return TopK(*self._blend(self.trees_, self.label_texts_, X, k, search))
@@ -229,8 +237,7 @@ class LabelTree(ExtremeClassifier):
 
     def _fit_tree(self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None, seed: int) -> Tree:
         features = None if texts is None else texts.features
-        rows = label_representation(X, Y, features, self.features_in_tree)
-        hierarchy = self._grow(rows, Y, seed)
+        hierarchy = self._grow(label_representation(X, Y, features, self.features_in_tree), Y, seed)
         n_chunks = len(plan_chunks(hierarchy.first_child).chunk_node)
         with progress_bar("Training", n_chunks, self.verbose) as bar:
             tree = train_tree(X, Y, hierarchy, self._solver(seed), self.n_jobs, bar)

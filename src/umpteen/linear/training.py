@@ -108,9 +108,8 @@ def _sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> 
     """(samples, nodes): the best few nodes of each sample by the layers above."""
     k = min(solver.hard_negatives, len(above.hierarchy.label_order))
     best, _ = search_tree(above, X, k, Search(2 * k, 1.0, solver.logistic, n_jobs))
-    ones = np.ones(best.size, np.float32)
-    rows = np.repeat(np.arange(len(best)), k)
-    return csr_matrix((ones, (rows, best.ravel())), (X.shape[0], len(above.hierarchy.label_order)))
+    rows, ranks = np.nonzero(best >= 0)
+    return _indicator(rows, best[rows, ranks], (X.shape[0], len(above.hierarchy.label_order)))
 
 
 def memberships(Y: csr_matrix, hierarchy: Hierarchy) -> list[csr_matrix]:

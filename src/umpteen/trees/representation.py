@@ -23,12 +23,12 @@ def label_representation(
     ... ].toarray().round(2)
     array([[0.71, 0.71]], dtype=float32)
     """
-    of_samples = normalize(csr_matrix(Y.T) @ normalize(csr_matrix(X)))
+    of_samples = normalize(csr_matrix(Y.T) @ normalize(csr_matrix(X)), copy=False)
     if label_features is None:
         return _canonical(of_samples)
     of_features = normalize(csr_matrix(label_features))
     blend = (1 - label_features_weight) * of_samples + label_features_weight * of_features
-    return _canonical(normalize(blend))
+    return _canonical(normalize(blend, copy=False))
 
 
 def _canonical(rows: csr_matrix) -> csr_matrix:
