@@ -50,7 +50,6 @@ def test_folder_comes_from_the_environment(folder, monkeypatch):
 
 
 def test_texts_are_loaded_with_their_label_texts(tmp_path):
-    pytest.importorskip("umpteen.data.formats")
     write_lines(tmp_path / "mine" / "train.jsonl", [{"text": "a b", "labels": ["x", "y"]}])
     write_lines(tmp_path / "mine" / "test.jsonl", [{"text": "c", "labels": ["z"]}])
     write_lines(tmp_path / "mine" / "labels.jsonl", [{"label": "y", "text": "why"}])
@@ -82,7 +81,6 @@ def test_names_stay_inside_the_folder(folder, name):
 
 
 def test_two_files_for_one_part_are_refused(tmp_path):
-    pytest.importorskip("umpteen.data.formats")
     write_lines(tmp_path / "mine" / "train.jsonl", [])
     write_lines(tmp_path / "mine" / "train.csv", [])
     with pytest.raises(DataFormatError, match=r"train\.csv and train\.jsonl"):

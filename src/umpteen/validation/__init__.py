@@ -1,0 +1,23 @@
+"""The only place that checks inputs.
+
+People have CSR, CSC and COO matrices or arrays of any number type, numpy arrays, lists of label
+ids. All of it becomes canonical 32-bit CSR (or a C-ordered float32 array) here, before a kernel
+sees it; what was passed in is never modified.
+"""
+
+from umpteen.validation.features import Features, as_csr, check_features
+from umpteen.validation.labels import check_label, check_labels, is_single_label
+from umpteen.validation.parameters import N_JOBS, VERBOSE, check_k, check_parameters
+
+__all__ = [
+    "N_JOBS",
+    "VERBOSE",
+    "Features",
+    "as_csr",
+    "check_features",
+    "check_k",
+    "check_label",
+    "check_labels",
+    "check_parameters",
+    "is_single_label",
+]

@@ -1,0 +1,88 @@
+"""What features and labels have in common: tables of numbers, dense or sparse."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_matrix, csr_matrix
+
+_MAX_INT32 = np.iinfo(np.int32).max
+
+
+def canonical_csr(
+    matrix: Any,
+    convert: Callable[[npt.NDArray[Any]], npt.NDArray[np.float32]],
+    name: str,
+    error: type[ValueError],
+) -> csr_matrix:
+    """Any sparse matrix as sorted, unique, 32-bit CSR of converted values.
+
+    Values are converted before duplicates are added up: 256 ones of int8 would add up to 0.
+    Shares memory where it can.
+    """
+    _check_number_type(matrix.dtype, name, error)
+    if matrix.ndim != 2:
+        raise error(f"{name} has shape {matrix.shape}; expected 2 dimensions, one row per sample")
+    try:
+        fresh = _checked_structure(matrix)
+    except (ValueError, IndexError) as problem:
+        raise error(
+            f"{name} is a damaged sparse matrix ({problem}); build it again, for example "
+            "from (values, (rows, columns)) with scipy.sparse.coo_array"
+        ) from None
+    if max(fresh.nnz, *fresh.shape) > _MAX_INT32:
+        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into parts")
+    fresh.data = convert(fresh.data)
+    return _sorted_unique(csr_matrix(fresh))
+
+
+def _sorted_unique(matrix: csr_matrix) -> csr_matrix:
+    indices = matrix.indices.astype(np.int32, copy=False)
+    indptr = matrix.indptr.astype(np.int32, copy=False)
+    # Anew, so that scipy looks at the order itself, not at an old flag.
+    fresh = csr_matrix((matrix.data, indices, indptr), shape=matrix.shape)
+    if not fresh.has_canonical_format:
+        fresh = fresh.copy()
+        fresh.sum_duplicates()
+    return fresh
+
+
+def _checked_structure(matrix: Any) -> Any:
+    """The same entries in a new CSR, CSC or COO object, once its indices are known to be in range.
+
+    New, because scipy's own check replaces the arrays of the object that it looks at.
+    """
+    if matrix.format in ("csr", "csc"):
+        parts = (matrix.data, matrix.indices, matrix.indptr)
+        fresh = type(matrix)(parts, shape=matrix.shape)
+        fresh.check_format(full_check=True)
+        return fresh
+    entries = matrix.tocoo()
+    return coo_matrix((entries.data, (entries.row, entries.col)), shape=matrix.shape)
+
+
+def as_array(values: Any, name: str, error: type[ValueError]) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as problem:
+        raise error(f"{name} is not a table of numbers: {problem}") from None
+    _check_number_type(array.dtype, name, error)
+    return array
+
+
+def _check_number_type(dtype: np.dtype[Any], name: str, error: type[ValueError]) -> None:
+    if dtype.kind in "biuf":
+        return
+    if dtype.kind == "c":
+        raise error(f"Complex data not supported: {name} has dtype {dtype}; use real numbers")
+    kind = "texts" if dtype.kind in "US" else f"objects (dtype {dtype})"
+    raise error(
+        f"{name} holds {kind}; expected numbers. Tagger takes texts and label names; "
+        "an object array of numbers needs .astype(float)"
+    )
+
+
+def as_float32(values: Any) -> npt.NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # infinity is refused later, by name
+        return np.asarray(values, dtype=np.float32)
