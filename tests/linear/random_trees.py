@@ -59,8 +59,9 @@ def random_tree(hierarchy, n_features, density=0.3, *, values=ANY, seed=0) -> Tr
 def dense_weights(tree: Tree, n_features: int) -> np.ndarray:
     """(tree numbers without the root, features): row `i` belongs to number `i + 1`."""
     table = np.zeros((len(tree.bias), n_features), np.float32)
-    for first, rows in zip(tree.chunk_child[:-1], pairwise(tree.chunk_row), strict=True):
+    for chunk, rows in enumerate(pairwise(tree.chunk_row)):
+        first, scale = tree.chunk_child[chunk], tree.chunk_scale[chunk]
         for row in range(*rows):
             for entry in range(tree.entry[row], tree.entry[row + 1]):
-                table[first - 1 + tree.child[entry], tree.feature[row]] = tree.weight[entry]
+                table[first - 1 + tree.child[entry], tree.feature[row]] = tree.weight[entry] * scale
     return table

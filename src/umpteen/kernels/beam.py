@@ -19,7 +19,8 @@ class TreeArrays(NamedTuple):
     The children of a node are cut into chunks; chunk `c` holds the children from
     `chunk_child[c]` to `chunk_child[c + 1]`. Its weights are grouped by feature: rows
     `chunk_row[c]` to `chunk_row[c + 1]` of `feature` are sorted, and row `r` has the entries
-    `entry[r]` to `entry[r + 1]` of `child` (counted from the chunk's first) and `weight`. Row
+    `entry[r]` to `entry[r + 1]` of `child` (counted from the chunk's first) and `weight`, a
+    whole number in units of `chunk_scale[c]`. Row
     `buckets[chunk_bucket[c] + (f >> chunk_shift[c])]` is where feature `f` would stand at the
     earliest.
     """
@@ -31,11 +32,12 @@ class TreeArrays(NamedTuple):
     chunk_row: npt.NDArray[np.int32]
     chunk_bucket: npt.NDArray[np.int32]
     chunk_shift: npt.NDArray[np.int32]
+    chunk_scale: npt.NDArray[np.float32]
     buckets: npt.NDArray[np.int32]
     feature: npt.NDArray[np.int32]
     entry: npt.NDArray[np.int32]
     child: npt.NDArray[np.uint8]
-    weight: npt.NDArray[np.float32]
+    weight: npt.NDArray[np.int16]
     bias: npt.NDArray[np.float32]
     log_trust: npt.NDArray[np.float32]
 
@@ -65,22 +67,23 @@ def add_chunk(indices, data, tree, chunk, margins):
         for row in range(tree.buckets[bucket], tree.buckets[bucket + 1]):
             if tree.feature[row] >= wanted:
                 if tree.feature[row] == wanted:
-                    value = data[position]
+                    value = data[position] * tree.chunk_scale[chunk]
                     for entry in range(np.uint32(tree.entry[row]), np.uint32(tree.entry[row + 1])):
-                        margins[tree.child[entry]] += value * tree.weight[entry]
+                        margins[tree.child[entry]] += value * np.float32(tree.weight[entry])
                 break
 
 
 @njit(nogil=True, cache=True)
-def _add_chunk_by_table(indices, data, tree, row_of, margins):
+def _add_chunk_by_table(indices, data, tree, chunk, row_of, margins):
     """`add_chunk` with a table: the row of each feature, counted from 1, or 0."""
     ends, children, weights = tree.entry, tree.child, tree.weight
+    scale = tree.chunk_scale[chunk]
     for position in range(len(indices)):
         row = row_of[indices[position]]
         if row > 0:
-            value = data[position]
+            value = data[position] * scale
             for entry in range(np.uint32(ends[row - 1]), np.uint32(ends[row])):
-                margins[children[entry]] += value * weights[entry]
+                margins[children[entry]] += value * np.float32(weights[entry])
 
 
 @njit(nogil=True, cache=True)
@@ -136,7 +139,7 @@ def _score_slots(
                 row = first_row + slot // n_slots
                 x, v = indices[indptr[row] : indptr[row + 1]], data[indptr[row] : indptr[row + 1]]
                 if use_table:
-                    _add_chunk_by_table(x, v, tree, row_of, candidates[slot, left:right])
+                    _add_chunk_by_table(x, v, tree, chunk, row_of, candidates[slot, left:right])
                 else:
                     add_chunk(x, v, tree, chunk, candidates[slot, left:right])
             if use_table:

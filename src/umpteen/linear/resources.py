@@ -16,7 +16,7 @@ from umpteen.linear.tree import Chunk, plan_chunks
 from umpteen.trees import Hierarchy
 
 _CHUNKS_TRIED = 16  # per layer
-_BYTES_PER_WEIGHT, _BYTES_PER_ROW = 5, 14  # of the model: see `Tree`
+_BYTES_PER_WEIGHT, _BYTES_PER_ROW = 3, 14  # of the model: see `Tree`
 _BYTES_PER_VALUE = 8  # of a sparse matrix: a number and its index
 _SENDING = 1.3  # time to send training samples down the tree, on top of training
 _SEARCH_BLOCK = 16_000_000  # bytes per thread while training samples are sent down the tree

@@ -67,11 +67,12 @@ class Tree:
     chunk_row: IntArray
     chunk_bucket: IntArray
     chunk_shift: IntArray
+    chunk_scale: FloatArray
     buckets: IntArray
     feature: IntArray
     entry: IntArray
     child: npt.NDArray[np.uint8]
-    weight: FloatArray
+    weight: npt.NDArray[np.int16]
     bias: FloatArray
     log_trust: FloatArray
 
@@ -94,7 +95,8 @@ class Tree:
         entries = slice(self.entry[first], self.entry[last])
         rows = np.repeat(np.arange(first, last), np.diff(self.entry[first : last + 1]))
         mine = self.child[entries] == number - self.chunk_child[chunk]
-        return self.feature[rows[mine]], self.weight[entries][mine]
+        weights = self.weight[entries][mine] * self.chunk_scale[chunk]
+        return self.feature[rows[mine]], weights
 
 
 def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> Tree:
@@ -108,6 +110,7 @@ def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> 
     chunk_row = _ends([len(chunk.feature) for chunk in chunks])
     first_entry = _ends([len(chunk.child) for chunk in chunks])
     entries = [chunk.entry[:-1] + first for chunk, first in zip(chunks, first_entry, strict=False)]
+    weights = [_whole_numbers(chunk.weight) for chunk in chunks]
     shifts, buckets = _bucket_index(chunks, chunk_row, n_features)
     return Tree(
         hierarchy=hierarchy,
@@ -116,14 +119,21 @@ def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> 
         chunk_row=chunk_row,
         chunk_bucket=_ends([len(bucket) for bucket in buckets]),
         chunk_shift=shifts,
+        chunk_scale=np.array([scale for _, scale in weights], np.float32),
         buckets=np.concatenate(buckets),
         feature=np.concatenate([chunk.feature for chunk in chunks]),
         entry=np.append(np.concatenate(entries), first_entry[-1]).astype(np.int32),
         child=np.concatenate([chunk.child for chunk in chunks]),
-        weight=np.concatenate([chunk.weight for chunk in chunks]),
+        weight=np.concatenate([whole for whole, _ in weights]),
         bias=np.concatenate([chunk.bias for chunk in chunks]),
         log_trust=np.zeros(len(hierarchy.label_order), np.float32),
     )
+
+
+def _whole_numbers(weights: FloatArray) -> tuple[npt.NDArray[np.int16], float]:
+    """Weights as 16-bit whole numbers and their unit: half the size, no measurable loss."""
+    scale = float(np.abs(weights).max(initial=0)) / np.iinfo(np.int16).max or 1.0
+    return np.rint(weights / scale).astype(np.int16), scale
 
 
 def _ends(lengths: Sequence[int]) -> IntArray:
