@@ -26,6 +26,7 @@ QUERIES = (
 SHOWN = ("precision@1", "recall@5", "nDCG@5", "PSP@1", "PSP@5", "coverage@5")
 NEXT_STEPS = """\
 Your own data      um.data.read("train.jsonl"), or a folder of files: docs/data.md
+How it works       docs/label-tree.md
 What it all means  docs/metrics.md
 Keep the model     model.save("model"), then um.load("model"): docs/models.md
 A data set to try  um.data.make_extreme(n_samples=100_000, n_labels=50_000)"""
@@ -40,11 +41,16 @@ def main() -> None:
     X_test = vectorizer.transform(data.test.texts)
     console.print(f"{data}\n{X_train.shape[1]:,} features: words and pairs of words\n")
 
-    models = {"LabelTree": um.LabelTree(), "NearestCentroid": um.NearestCentroid()}
+    models = {
+        "LabelTree": um.LabelTree(),
+        "LabelTree with label texts": um.LabelTree(),
+        "NearestCentroid": um.NearestCentroid(),
+    }
+    label_texts = {"label_features": vectorizer.transform(data.label_texts)}
     seconds, reports = {}, {}
     for name, model in models.items():
         start = time.perf_counter()
-        model.fit(X_train, data.train.Y)
+        model.fit(X_train, data.train.Y, **(label_texts if "texts" in name else {}))
         seconds[name] = time.perf_counter() - start
         reports[name] = um.evaluate(model.predict_topk(X_test), data.test.Y, data.train.Y)
 
