@@ -43,6 +43,8 @@ bench: setup
 	$(BIN)/python benchmarks/storage.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/choices.py
+	$(BIN)/python benchmarks/label_texts.py
 
 clean:
 	rm -rf .venv .peers build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -67,7 +67,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=420, help="seconds that a job may take")
+    parser.add_argument("--timeout", type=float, default=1200, help="seconds that a job may take")
     parser.add_argument("--quick", action="store_true", help="a tenth of every size")
     return parser.parse_args()
 
