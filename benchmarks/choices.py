@@ -7,10 +7,8 @@ Test parts are not read.
 """
 
 import argparse
-import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -82,7 +80,7 @@ def rows(
 
 def validation(name: str) -> tuple[csr_matrix, csr_matrix, csr_matrix, csr_matrix]:
     """Train and validation matrices; labels are those of the train part."""
-    data = um.data.load(name, folder=Path(os.environ["UMPTEEN_DATA"]))
+    data = um.data.load(name)
     texts, labels = np.array(data.train.texts, dtype=object), data.train.Y
     if data.dev is not None:
         held_texts, held_labels = data.dev.texts, data.dev.Y
