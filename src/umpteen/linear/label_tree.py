@@ -72,7 +72,8 @@ class LabelTree(ExtremeClassifier):
     loss : "squared_hinge", or the slower "logistic".
     tolerance, max_epochs : when training of one classifier stops.
     prune : smallest weight that is kept, for rows of `X` of length 1 and in proportion for
-        others; 0.05 doubles the model and gains little.
+        others; 0.05 makes models half as large again and gains nothing, 0.2 takes a third
+        to a half off.
     hard_negatives : nodes per sample that learn from it although no label of it is there.
     path_weight, trust : see above.
     features_in_tree, features_in_score : see above; a number or "auto".
