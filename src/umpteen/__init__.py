@@ -16,13 +16,13 @@ _HOME = {
     "ExtremeClassifier": "umpteen.base",
     "LabelTree": "umpteen.linear",
     "NearestCentroid": "umpteen.centroid",
-    "Report": "umpteen.metrics",
+    "Report": "umpteen.report",
     "TopK": "umpteen.base",
-    "evaluate": "umpteen.metrics",
+    "evaluate": "umpteen.report",
     "load": "umpteen.storage",
     "save": "umpteen.storage",
 }
-_SUBPACKAGES = ("data", "errors", "metrics", "text", "trees")
+_SUBPACKAGES = ("data", "errors", "metrics", "report", "text", "trees")
 
 __all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from umpteen.base import ExtremeClassifier, TopK
     from umpteen.centroid import NearestCentroid
     from umpteen.linear import LabelTree
-    from umpteen.metrics import Report, evaluate
+    from umpteen.report import Report, evaluate
     from umpteen.storage import load, save
 
 

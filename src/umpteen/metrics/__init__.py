@@ -1,13 +1,19 @@
-"""Metrics for very many labels: of rankings, of sets, and a report of them all.
+"""Metrics for very many labels: of rankings, of sets, of probabilities and of single labels.
 
 Everything works on `TopK` or sparse matrices; nothing dense of size samples x labels is built.
 """
 
+from umpteen.metrics.confusion import most_confused
 from umpteen.metrics.macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
 from umpteen.metrics.pairs import filter_pairs
+from umpteen.metrics.per_label import per_label
 from umpteen.metrics.propensity import PROPENSITY_CONSTANTS, propensity, psndcg_at_k, psp_at_k
 from umpteen.metrics.ranking import coverage_at_k, f1_at_k, ndcg_at_k, precision_at_k, recall_at_k
-from umpteen.metrics.report import Report, evaluate
+from umpteen.metrics.reliability import (
+    expected_calibration_error,
+    precision_at_thresholds,
+    reliability,
+)
 from umpteen.metrics.sets import (
     hamming_loss,
     jaccard,
@@ -19,9 +25,8 @@ from umpteen.metrics.sets import (
 
 __all__ = [
     "PROPENSITY_CONSTANTS",
-    "Report",
     "coverage_at_k",
-    "evaluate",
+    "expected_calibration_error",
     "f1_at_k",
     "filter_pairs",
     "hamming_loss",
@@ -31,12 +36,16 @@ __all__ = [
     "macro_precision_at_k",
     "macro_recall_at_k",
     "micro_f1",
+    "most_confused",
     "ndcg_at_k",
+    "per_label",
     "precision_at_k",
+    "precision_at_thresholds",
     "propensity",
     "psndcg_at_k",
     "psp_at_k",
     "recall_at_k",
+    "reliability",
     "sample_f1",
     "subset_accuracy",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from umpteen.metrics.hits import Hits
+from umpteen.metrics.propensity import Scored
 from umpteen.metrics.ranking import ratio
 
 _HEAD, _TORSO = 0.5, 0.8
@@ -19,7 +20,8 @@ class LabelGroup:
 
     `fewest` and `most` are training samples per label, `test_share` is the share of all
     relevant (sample, label) pairs of the test, `recall` the share of the group's own that was
-    found, and `precision` what the group's hits add to precision at k.
+    found, `precision` what the group's hits add to precision at k, and `psp` what they add to
+    PSP at k, where that is known.
     """
 
     name: str
@@ -29,6 +31,7 @@ class LabelGroup:
     test_share: float
     recall: float
     precision: float
+    psp: float | None = None
 
     @property
     def span(self) -> str:
@@ -37,12 +40,14 @@ class LabelGroup:
         return most if few == most else f"{few}-{most}"
 
 
-def bands(hits: Hits, counts: npt.NDArray[np.int64], k: int) -> list[LabelGroup]:
+def bands(
+    hits: Hits, counts: npt.NDArray[np.int64], k: int, scored: Scored | None = None
+) -> list[LabelGroup]:
     """Head, torso and tail; and unseen, if test labels were never seen in training.
 
     The head are the most frequent labels, up to half of all training occurrences; the torso
     reaches up to 80 %; the tail is the rest. Labels of equal frequency stay together. Groups
-    without labels are left out; the `precision` of all groups adds up to precision at k.
+    without labels are left out; `precision` and `psp` of all groups add up to those at k.
     """
     more_frequent = _share_of_more_frequent(counts)
     seen = counts > 0
@@ -52,20 +57,27 @@ def bands(hits: Hits, counts: npt.NDArray[np.int64], k: int) -> list[LabelGroup]
         "tail": seen & (more_frequent >= _TORSO),
         "unseen": ~seen & (hits.relevant_per_label > 0),
     }
-    return list(_groups(hits, counts, k, members))
+    return list(_groups(hits, counts, k, members, scored))
 
 
-def deciles(hits: Hits, counts: npt.NDArray[np.int64], k: int) -> list[LabelGroup]:
+def deciles(
+    hits: Hits, counts: npt.NDArray[np.int64], k: int, scored: Scored | None = None
+) -> list[LabelGroup]:
     """Ten groups of equally many labels seen in training, the most frequent first."""
     by_frequency = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    parts = np.array_split(by_frequency, 10)
-    return list(_groups(hits, counts, k, {f"decile {i + 1}": part for i, part in enumerate(parts)}))
+    parts = {f"decile {i + 1}": part for i, part in enumerate(np.array_split(by_frequency, 10))}
+    return list(_groups(hits, counts, k, parts, scored))
 
 
 def _groups(
-    hits: Hits, counts: npt.NDArray[np.int64], k: int, members: dict[str, Any]
+    hits: Hits,
+    counts: npt.NDArray[np.int64],
+    k: int,
+    members: dict[str, Any],
+    scored: Scored | None,
 ) -> Iterator[LabelGroup]:
     relevant, found = hits.relevant_per_label, hits.per_label(k)
+    possible = 0.0 if scored is None else scored.possible(k)
     for name, labels in members.items():
         frequency = counts[labels]
         if len(frequency) == 0:
@@ -78,6 +90,7 @@ def _groups(
             test_share=ratio(relevant[labels].sum(), relevant.sum()),
             recall=ratio(found[labels].sum(), relevant[labels].sum()),
             precision=ratio(found[labels].sum(), k * len(hits)),
+            psp=None if scored is None else ratio(found[labels] @ scored.worth[labels], possible),
         )
 
 

@@ -41,6 +41,14 @@ def at_each(k: Ks, metric: Callable[[int], float]) -> Value:
     return values if isinstance(k, Iterable) else float(values[0])
 
 
+def n_answers(top: Any) -> int:
+    """How many answers per sample `top` has at the most, but at least 1."""
+    if sparse.issparse(top):
+        scores: Any = top
+        return max(int(np.diff(scores.tocsr().indptr).max(initial=0)), 1)
+    return max(top.k, 1) if isinstance(top, TopK) else 1
+
+
 def check_answers(top: Any, k: int) -> TopK:
     """The first `k` answers per sample, of a `TopK` or a sparse matrix of scores."""
     if sparse.issparse(top):

@@ -78,13 +78,14 @@ class Scored:
         labels = _best_labels(hits.relevant, chance, hits.labels.shape[1])
         return cls(hits, Hits(labels, labels >= 0, hits.relevant), 1.0 / chance)
 
+    def possible(self, k: int) -> float:
+        """What the hits of perfect answers are worth in the first `k` places."""
+        return self.best.total(k, label_weights=self.worth)
+
 
 def psp(scored: Scored, k: int) -> float:
     """`psp_at_k` of judged answers."""
-    reached, possible = (
-        hits.total(k, label_weights=scored.worth) for hits in (scored.hits, scored.best)
-    )
-    return ratio(reached, possible)
+    return ratio(scored.hits.total(k, label_weights=scored.worth), scored.possible(k))
 
 
 def psndcg(scored: Scored, k: int) -> float:

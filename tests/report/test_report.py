@@ -113,3 +113,64 @@ def test_evaluate_refuses_what_does_not_fit():
         um.evaluate(TOP, TEST)
     with pytest.raises(LabelsShapeError, match="Y_train has 3 columns"):
         um.evaluate(TOP, csr_array((5, 4)), csr_array((5, 3)), ks=[1])
+
+
+NAMES = ["a", "b", "c", "d", "e", "[red]f"]
+
+
+def test_names_bring_confusions_and_labels():
+    report = um.evaluate(TOP, TEST, TRAIN, ks=(1, 3), label_names=NAMES)
+    pairs = [(pair.given, pair.missed) for pair in report.confused]
+    assert pairs == [("a", "c"), ("a", "e")]
+    assert [report.labels[i].label for i in range(6)] == NAMES
+    assert report.labels[5].n_train == 0
+    assert "most confused: a instead of c (1x); a instead of e (1x)" in str(report)
+
+
+def test_probabilities_are_held_against_all_answers():
+    report = um.evaluate(TOP, TEST, ks=[1], probabilities=True)
+    assert sum(group.count for group in report.reliability.bins) == 14
+    assert [at.threshold for at in report.thresholds] == [0.5, 0.7, 0.9]
+    assert report.thresholds[2].precision == 0.6
+    assert "from 0.9 upwards 60.0 % right, 1 labels per sample" in str(report)
+    with pytest.raises(ParameterError, match="not probabilities"):
+        um.evaluate(um.TopK(TOP.labels, 7 * TOP.scores), TEST, ks=[1], probabilities=True)
+
+
+def test_groups_add_up_to_psp(report):
+    assert sum(band.psp for band in report.bands) == pytest.approx(report.metrics["PSP@3"])
+
+
+def test_everything_survives_json():
+    example = um.report.Example("text", ["a"], [("a", np.float32(0.5))], [("text", 1.0)])
+    report = um.evaluate(
+        TOP,
+        TEST,
+        TRAIN,
+        ks=(1, 3),
+        label_names=NAMES,
+        probabilities=True,
+        examples=[example],
+        title="t",
+        facts={"size": np.int64(3)},
+    )
+    read = json.loads(json.dumps(report.to_dict()))
+    assert read["labels"]["names"] == NAMES
+    assert len(read["labels"]["f1"]) == 6
+    assert len(read["reliability"]["bins"]) == 10
+    assert read["confused"][0] == {"given": "a", "missed": "c", "count": 1, "share": 1.0}
+    assert read["examples"][0]["answered"] == [["a", 0.5]]
+    assert (read["title"], read["facts"], read["ks"]) == ("t", {"size": 3}, [1, 3])
+
+
+def test_picture_shows_probabilities(tmp_path):
+    pytest.importorskip("matplotlib")
+    um.evaluate(TOP, TEST, TRAIN, ks=[1], probabilities=True).plot(tmp_path / "report.svg")
+    plain = um.evaluate(TOP, TEST, TRAIN, ks=[1])
+    plain.plot(tmp_path / "plain.svg")
+    assert (tmp_path / "report.svg").stat().st_size > (tmp_path / "plain.svg").stat().st_size
+
+
+def test_every_label_needs_a_name():
+    with pytest.raises(LabelsShapeError, match="3 names for 6 labels"):
+        um.evaluate(TOP, TEST, TRAIN, ks=[1], label_names=NAMES[:3])

@@ -8,7 +8,7 @@ from umpteen.errors import ParameterError
 from umpteen.extras import require
 
 if TYPE_CHECKING:
-    from umpteen.metrics.report import Report
+    from umpteen.report.report import Report
 
 _BANDS = {"head": "#08519c", "torso": "#4292c6", "tail": "#e6862e", "unseen": "#a63603"}
 _GREY = "#555555"
@@ -22,6 +22,8 @@ def save(report: "Report", path: str | PathLike[str]) -> None:
     panels = [_metrics]
     if report.bands:
         panels += [_bands, _deciles]
+    if report.reliability is not None:
+        panels.append(_reliability)
     picture = Figure(figsize=(4.6 * len(panels) + 0.6, 4.4), layout="constrained")
     for axes, draw in zip(picture.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         draw(axes, report)
@@ -68,6 +70,17 @@ def _deciles(axes: Any, report: "Report") -> None:
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize=8)
     axes.set_xlabel("training samples per label, tenths of the labels", color=_GREY)
     _finish(axes.yaxis, axes, f"Recall@{max(report.ks)} (%) by decile")
+
+
+def _reliability(axes: Any, report: "Report") -> None:
+    assert report.reliability is not None
+    for group in report.reliability.bins:
+        width = group.high - group.low
+        axes.bar(group.low, 100 * group.share_right, 0.95 * width, align="edge", color="#9ecae1")
+    axes.plot([0, 1], [0, 100], linestyle="--", color=_GREY)
+    axes.set_xlabel("probability", color=_GREY)
+    error = 100 * report.reliability.expected_calibration_error
+    _finish(axes.yaxis, axes, f"Right answers (%), ECE {error:.1f} points")
 
 
 def _finish(value_axis: Any, axes: Any, title: str) -> None:

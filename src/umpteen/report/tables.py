@@ -5,18 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
 from rich.table import Table
+from rich.text import Text
 
 from umpteen.metrics.frequency import LabelGroup
 
 if TYPE_CHECKING:
-    from umpteen.metrics.report import Report
+    from umpteen.report.report import Report
+
+_PAIRS_SHOWN = 3
 
 
 def render(report: "Report") -> Group:
-    """Headline, metrics, and label groups where training labels were given."""
-    parts: list[Any] = [_headline(report), _metrics(report)]
+    """Headline, metrics, and then what is known of groups, probabilities and confusions."""
+    parts: list[Any] = [headline(report), _metrics(report)]
     if report.bands:
         parts.append(_groups(report))
+    if report.reliability is not None:
+        parts.append(calibration(report))
+    if report.confused:
+        parts.append(_confused(report))
     return Group(*parts)
 
 
@@ -28,13 +35,28 @@ def as_text(report: "Report") -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def _headline(report: "Report") -> str:
+def headline(report: "Report") -> str:
+    """What was tested."""
     parts = [f"{report.n_samples:,} samples, {report.n_labels:,} labels"]
     if report.n_samples_without_labels:
         parts.append(f"samples without labels: {report.n_samples_without_labels:,}")
     if report.n_unseen_labels:
         parts.append(f"test labels unseen in training: {report.n_unseen_labels:,}")
     return "; ".join(parts)
+
+
+def calibration(report: "Report") -> str:
+    """By how much probabilities are off, and what the highest threshold gives."""
+    assert report.reliability is not None
+    off = 100 * report.reliability.expected_calibration_error
+    line = f"calibration error (ECE): {off:.1f} points"
+    if not report.thresholds:
+        return line
+    at = report.thresholds[-1]
+    return (
+        f"{line}; from {at.threshold:g} upwards {100 * at.precision:.1f} % right, "
+        f"{at.labels_per_sample:.3g} labels per sample"
+    )
 
 
 def _metrics(report: "Report") -> Table:
@@ -46,7 +68,9 @@ def _metrics(report: "Report") -> Table:
 
 def _groups(report: "Report") -> Table:
     k = max(report.ks)
-    headings = ("labels", "in training", "% of test", f"recall@{k}, %", f"part of P@{k}, %")
+    headings = ["labels", "in training", "% of test", f"recall@{k}, %", f"part of P@{k}, %"]
+    if report.bands[0].psp is not None:
+        headings.append(f"of PSP@{k}, %")
     table = _table("group", *headings)
     for groups in (report.bands, report.deciles):
         for group in groups:
@@ -56,8 +80,17 @@ def _groups(report: "Report") -> Table:
 
 
 def _cells(group: LabelGroup) -> list[str]:
-    values = (group.test_share, group.recall, group.precision)
+    values = [group.test_share, group.recall, group.precision]
+    values += [] if group.psp is None else [group.psp]
     return [group.name, f"{group.n_labels:,}", group.span, *map(_percent, values)]
+
+
+def _confused(report: "Report") -> Text:
+    pairs = [
+        f"{pair.given} instead of {pair.missed} ({pair.count:,}x)"
+        for pair in report.confused[:_PAIRS_SHOWN]
+    ]
+    return Text("most confused: " + "; ".join(pairs))
 
 
 def _table(first: str, *others: str) -> Table:

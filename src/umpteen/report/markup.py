@@ -1,0 +1,75 @@
+"""Pieces of HTML. Whatever is not a piece already is escaped, here and only here."""
+
+import html
+import re
+from typing import Any
+
+
+class Html(str):
+    """Text that may stand in a page as it is."""
+
+
+def escape(value: Any) -> Html:
+    """Any value as text of a page.
+
+    >>> escape("<b> & <i>")
+    '&lt;b&gt; &amp; &lt;i&gt;'
+    """
+    if isinstance(value, Html):
+        return value
+    text = str(value).encode("utf-8", "replace").decode()  # half characters cannot be written
+    return Html(html.escape(text))
+
+
+def join(*parts: Any) -> Html:
+    """Several pieces as one."""
+    return Html("".join(escape(part) for part in parts))
+
+
+def tag(kind: str, *children: Any, **attributes: Any) -> Html:
+    """An element; `class_` is class, `aria_label` is aria-label, None is no attribute.
+
+    >>> tag("p", "1 < 2", tag("b", "!"), class_="small", aria_label='"so"')
+    '<p class="small" aria-label="&quot;so&quot;">1 &lt; 2<b>!</b></p>'
+    """
+    written = [
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    ]
+    return Html(f"<{kind}{''.join(written)}>{join(*children)}</{kind}>")
+
+
+def name(label: Any) -> Html:
+    """A label's name, which may break where its words meet.
+
+    >>> name("numpy.linalg_x")
+    'numpy.<wbr>linalg_<wbr>x'
+    """
+    parts = re.split(r"(?<=[./_:-])(?=\w)", str(label))
+    return Html("<wbr>".join(escape(part) for part in parts))
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """A share in percent.
+
+    >>> percent(0.1234)
+    '12.3'
+    """
+    return f"{100 * value:.{digits}f}"
+
+
+def noted(first: Any, note: Any) -> Html:
+    """Something with a smaller line below it."""
+    return join(first, tag("small", note))
+
+
+def table(caption: str, headings: list[str], rows: list[list[Any]]) -> Html:
+    """A table whose first column names the rows; the others hold numbers."""
+    head = [tag("th", heading, scope="col") for heading in headings]
+    body = [
+        tag("tr", tag("th", first, scope="row"), *(tag("td", value) for value in others))
+        for first, *others in rows
+    ]
+    parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body))
+    return tag("table", *parts)
