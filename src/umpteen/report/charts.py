@@ -12,7 +12,7 @@ _WIDTH = 340
 def bars(title: str, names: list[str], values: list[float], full: float) -> Html:
     """Horizontal bars of shares, a row for each name; a bar as long as the chart is `full`."""
     rows = list(zip(names, values, strict=True))
-    left, right, step = 92, 44, 22
+    left, right, step = 10 + 7 * max(map(len, names), default=0), 44, 22
     height = step * len(rows) + 4
     parts = []
     for i, (name, value) in enumerate(rows):
