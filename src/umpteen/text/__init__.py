@@ -1,1 +1,5 @@
+"""Text: from words to sparse features."""
 
+from umpteen.text.vectorizer import Vectorizer
+
+__all__ = ["Vectorizer"]

@@ -1,0 +1,89 @@
+"""Texts as the kernels read them: checked, in blocks, in UTF-8."""
+
+import re
+from itertools import pairwise
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+import numpy.typing as npt
+
+from umpteen.errors import FeaturesError
+
+_BLOCK = 2**18  # characters: what is counted and looked up stays in the processor's cache
+
+# Pieces that can be normalised by themselves, since neither ASCII nor Chinese characters combine
+# with what is before them; else a megabyte of accents on one letter would take minutes.
+_PIECE = re.compile(r".{1,1000}(?=[\0-\x7f\u4e00-\u9fff]|\Z)|.{1,1000}", re.DOTALL)
+
+
+def check_texts(texts: Any) -> list[str]:
+    """`texts` as a list, if they are texts.
+
+    >>> check_texts(("a", "b"))
+    ['a', 'b']
+    """
+    if isinstance(texts, str | bytes):
+        raise FeaturesError(
+            f"expected a list of texts, not the single text {_shortened(texts)}: wrap it, [text]"
+        )
+    try:
+        texts = texts if type(texts) is list else list(texts)
+    except TypeError:
+        raise FeaturesError(
+            f"expected a list of texts, not {_shortened(texts)}, a {type(texts).__name__}"
+        ) from None
+    if not set(map(type, texts)) <= {str}:
+        _check_each(texts)
+    return texts  # type: ignore[no-any-return]
+
+
+def _check_each(texts: list[Any]) -> None:
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            advice = (
+                'decode it, text.decode("utf-8")'
+                if isinstance(text, bytes)
+                else 'an empty text "" stands for a missing one'
+            )
+            raise FeaturesError(
+                f"texts[{position}] is {_shortened(text)}, a {type(text).__name__}; "
+                f"expected a str: {advice}"
+            )
+
+
+def _shortened(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:56]} ..."
+
+
+def blocks(texts: list[str]) -> list[list[str]]:
+    """The texts in consecutive parts of about equally many characters; at least one part."""
+    if len(texts) <= 1:
+        return [texts]
+    ends = np.cumsum([0, *map(len, texts)])
+    n_blocks = 1 + int(ends[-1]) // _BLOCK
+    cuts = np.searchsorted(ends, np.arange(1, n_blocks) * int(ends[-1]) // n_blocks)
+    return [texts[start:end] for start, end in pairwise([0, *cuts.tolist(), len(texts)])]
+
+
+def utf8(texts: list[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """All texts in one array, in normal form (NFKC), and where each ends.
+
+    Case is left to the kernel, but for the two capitals whose lower case it cannot know: that of
+    Σ depends on its place in the word, that of İ has two characters.
+    """
+    encoded = [
+        text.encode() if text.isascii() else _normal(text).encode("utf-8", "surrogatepass")
+        for text in texts
+    ]
+    ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+    return np.frombuffer(b"".join(encoded), np.uint8), ends
+
+
+def _normal(text: str) -> str:
+    if len(text) <= 1000:
+        text = normalize("NFKC", text)
+    else:
+        text = _PIECE.sub(lambda piece: normalize("NFKC", piece[0]), text)
+    return text.lower() if "Σ" in text or "İ" in text else text

@@ -1,0 +1,233 @@
+"""Vectorizer: texts in, sparse features out."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from umpteen import parallel
+from umpteen.errors import FeaturesError, NotFittedError, ParameterError
+from umpteen.kernels.ngrams import count_texts
+from umpteen.kernels.tfidf import find_columns, weigh_texts
+from umpteen.storage import storable
+from umpteen.text.letters import letters
+from umpteen.text.reading import blocks, check_texts, utf8
+from umpteen.text.runs import EMPTY, Table, named_runs, stop_table
+from umpteen.text.vocabulary import Counts, Vocabulary
+from umpteen.validation import N_JOBS, check_parameters
+
+_FEW_TEXTS = 100
+
+
+@storable
+class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Texts of any language as sparse TF-IDF features: words, and runs of words.
+
+    The numbers are those of scikit-learn's `TfidfVectorizer(ngram_range=(1, ngrams),
+    sublinear_tf=True)`: a feature weighs (1 + ln(occurrences in the text)) times its idf,
+    ln((1 + texts) / (1 + texts with it)) + 1, and each row is brought to length 1; a text
+    without known words is an empty row. Columns are in alphabetical order.
+
+    **Words.** Text is brought to Unicode's normal form NFKC and to lower case. A word is a run
+    of letters, digits, `_` and the marks on them, in any script and of any length, also of one
+    letter. Where words are not set apart (Chinese, Thai, Lao, Khmer, Burmese, and Japanese but
+    for Katakana), every letter is a word, and pairs of letters do what words do elsewhere.
+
+    Words are known by hashes of 64 bits. That two of a million features share one, and so count
+    as the same, happens once in 37 million vocabularies.
+
+    Parameters
+    ----------
+    ngrams : longest run of words that is a feature; 2 has "least squares" beside "least" and
+        "squares".
+    min_df : fewest texts that a feature must occur in; "auto" is 2, or 1 if there are fewer
+        than 100 texts.
+    max_features : keep only so many, those in the most texts.
+    hashing : no vocabulary but so many columns (such as 2**20), where a feature's column is its
+        hash modulo that number. For endless vocabularies, and for words that come only after
+        `fit`; features that fall together cannot be told apart.
+    stop_words : list of words that are passed over, so that pairs reach across them; none by
+        default, as their idf already weighs them down. "don't" passes over "don" and "t".
+    sublinear : whether a word's tenth occurrence counts less than its first; otherwise the weight
+        is occurrences times idf.
+    n_jobs : threads; any number gives the same bits.
+
+    >>> vectorizer = Vectorizer().fit(["Least squares", "The least cost"])
+    >>> vectorizer.get_feature_names_out().tolist()
+    ['cost', 'least', 'least cost', 'least squares', 'squares', 'the', 'the least']
+    >>> vectorizer.transform(["least, of least cost"]).toarray().round(2)
+    array([[0.54, 0.65, 0.54, 0.  , 0.  , 0.  , 0.  ]], dtype=float32)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "ngrams": [Interval(Integral, 1, None, closed="left")],
+        "min_df": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "hashing": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],
+        "stop_words": [list, tuple, None],  # a set could not be saved
+        "sublinear": ["boolean"],
+        "n_jobs": N_JOBS,
+    }
+
+    n_features_: int
+    idf_: npt.NDArray[np.float32]
+    vocabulary_: Vocabulary | None  # None if hashing
+    stop_table_: Table
+
+    def __init__(
+        self,
+        *,
+        ngrams: int = 2,
+        min_df: int | str = "auto",
+        max_features: int | None = None,
+        hashing: int | None = None,
+        stop_words: Sequence[str] | None = None,
+        sublinear: bool = True,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.ngrams = ngrams
+        self.min_df = min_df
+        self.max_features = max_features
+        self.hashing = hashing
+        self.stop_words = stop_words
+        self.sublinear = sublinear
+        self.n_jobs = n_jobs
+
+    def fit(self, texts: Any, y: Any = None) -> Self:
+        """Learn which features there are and how rare each is; `y` is not looked at."""
+        self._check_parameters()
+        texts = check_texts(texts)
+        if not texts:
+            raise FeaturesError("there are no texts to learn words from: the list is empty")
+        stops = stop_table(self.stop_words)
+
+        def count(block: list[str]) -> Counts:
+            return count_texts(  # type: ignore[no-any-return]
+                *utf8(block), letters(), stops, self.ngrams, self.hashing or 0
+            )
+
+        counts = parallel.run(count, blocks(texts), n_jobs=self.n_jobs)
+        vocabulary, n_texts = self._learn(counts, len(texts))
+        self.vocabulary_, self.stop_table_ = vocabulary, stops
+        self.idf_ = (np.log((1 + len(texts)) / (1 + n_texts)) + 1).astype(np.float32)
+        self.n_features_ = len(n_texts)
+        return self
+
+    def transform(self, texts: Any) -> csr_matrix:
+        """A row of features for each text: float32, of length 1, columns in order."""
+        self._check_fitted()
+        texts = check_texts(texts)
+
+        def weigh(block: list[str]) -> tuple[Any, Any, Any]:
+            return weigh_texts(  # type: ignore[no-any-return]
+                *utf8(block), letters(), self.stop_table_, self.ngrams, *self._table(), self.idf_,
+                self.sublinear,
+            )  # fmt: skip
+
+        parts = parallel.run(weigh, blocks(texts), n_jobs=self.n_jobs)
+        return _stacked(parts, (len(texts), self.n_features_))
+
+    def fit_transform(self, texts: Any, y: Any = None) -> csr_matrix:
+        """`fit`, then `transform` of the same texts."""
+        texts = check_texts(texts)
+        return self.fit(texts).transform(texts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The words of each column; hashed columns have none (see `named_features`)."""
+        self._check_fitted()
+        if self.vocabulary_ is None:
+            raise FeaturesError(
+                f"with hashing={self.hashing}, columns stand for whatever falls into them and have "
+                "no names; named_features(text) names those of a text"
+            )
+        return np.array(self.vocabulary_.names(), object)
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text as they count here.
+
+        >>> Vectorizer(stop_words=["the"]).words("The naïve Bayes-classifier: ２０２６, 北京")
+        ['naïve', 'bayes', 'classifier', '2026', '北', '京']
+        """
+        return named_runs(text, 1, stop_table(self.stop_words))[0]
+
+    def named_features(self, text: str) -> dict[int, str]:
+        """The columns that a text has, with the words behind each; of several, " | " between.
+
+        >>> Vectorizer(hashing=2**20).fit(["a"]).named_features("Least squares")
+        {220259: 'squares', 374776: 'least', 677892: 'least squares'}
+        """
+        self._check_fitted()
+        names, hashes = named_runs(text, self.ngrams, self.stop_table_)
+        columns = find_columns(hashes, *self._table(), self.n_features_).tolist()
+        named: dict[int, dict[str, None]] = {}  # a dict keeps each name once, in order
+        for column, name in zip(columns, names, strict=True):
+            named.setdefault(column, {})[name] = None
+        return {column: " | ".join(named[column]) for column in sorted(named) if column >= 0}
+
+    def _learn(
+        self, counts: list[Counts], n_texts: int
+    ) -> tuple[Vocabulary | None, npt.NDArray[np.int32]]:
+        """The vocabulary, if there is one, and in how many texts each feature occurs."""
+        if self.hashing is not None:
+            totals = np.zeros(self.hashing, np.int32)
+            for (columns, found, _, _), _, _ in counts:
+                totals[columns] += found
+            return None, totals
+        least = self.min_df
+        if isinstance(least, str):
+            least = 1 if n_texts < _FEW_TEXTS else 2
+        vocabulary, totals = Vocabulary.learn(
+            counts, self.ngrams, least, self.max_features, self.n_jobs
+        )
+        if len(totals) == 0:
+            raise FeaturesError(
+                f"no word occurs in {least:,} or more of {n_texts:,} texts: are they empty? "
+                "Otherwise lower min_df"
+            )
+        return vocabulary, totals
+
+    def _table(self) -> Table:
+        """Where hashes are found in the vocabulary."""
+        return EMPTY if self.vocabulary_ is None else self.vocabulary_.table
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        if self.hashing is not None and (self.max_features, self.min_df) != (None, "auto"):
+            raise ParameterError(
+                f"hashing={self.hashing} keeps every word, which leaves no meaning to "
+                f"max_features={self.max_features} and min_df={self.min_df!r}: leave them out"
+            )
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                "this Vectorizer is not fitted yet: call fit(texts) first, or umpteen.load a "
+                "saved one"
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+
+def _stacked(parts: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> csr_matrix:
+    """The rows of all parts, each (indptr, indices, data), as one matrix."""
+    if len(parts) == 1:
+        indptr, indices, data = parts[0]
+    else:
+        indices, data = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
+        rows = np.concatenate([np.diff(indptr) for indptr, _, _ in parts])
+        indptr = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
+    matrix = csr_matrix((data, indices, indptr), shape=shape)
+    matrix.has_canonical_format = True
+    return matrix

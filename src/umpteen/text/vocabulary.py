@@ -1,0 +1,101 @@
+"""The runs of words that became features, in alphabetical order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from umpteen import parallel
+from umpteen.kernels.hashing import index, places
+from umpteen.kernels.ngrams import N_PARTITIONS, add_counts
+from umpteen.storage import storable
+from umpteen.text.runs import Table, table
+
+Counts = tuple[Any, Any, Any]  # of a block of texts, as `kernels.ngrams.count_texts` gives them
+_Array = npt.NDArray[Any]
+
+
+@storable
+@dataclass(eq=False)
+class Vocabulary:
+    """Feature i is made of the words `runs[i]`, -1 for no more words; `table` finds its hash."""
+
+    table: Table
+    runs: npt.NDArray[np.int32]  # (n_features, longest)
+    words: list[str]
+
+    @classmethod
+    def learn(
+        cls,
+        counts: Sequence[Counts],
+        longest: int,
+        least: int,
+        most: int | None,
+        n_jobs: int | None,
+    ) -> tuple[Self, npt.NDArray[np.int32]]:
+        """The runs of words in at `least` so many texts, and in how many texts each is.
+
+        Of more than `most`, those in the most texts are kept; of equals, the first by name.
+        """
+        keys, n_texts, left, right = _added(counts, least, n_jobs)
+        words, runs = _spelled(keys, left, right, _words(keys[left == 0], counts), longest)
+        order = np.lexsort(runs.T[::-1])  # of words, so of names: a space is before any letter
+        if most is not None:
+            order = order[np.sort(np.argsort(-n_texts[order], kind="stable")[:most])]
+        return cls(table(keys[order]), runs[order], words), n_texts[order]
+
+    def names(self) -> list[str]:
+        """The words of each feature."""
+        words = np.array([*self.words, ""], object)  # the last one for -1
+        return [" ".join(filter(None, run)) for run in words[self.runs].tolist()]
+
+
+def _added(counts: Sequence[Counts], least: int, n_jobs: int | None) -> tuple[_Array, ...]:
+    """Hash, number of texts, left and right part of each run with enough texts."""
+
+    def partition(i: int) -> tuple[_Array, ...]:
+        cuts = [slice(ends[i - 1] if i else 0, ends[i]) for _, ends, _ in counts]
+        columns = zip(
+            *(
+                [column[cut] for column in runs]
+                for (runs, _, _), cut in zip(counts, cuts, strict=True)
+            ),
+            strict=True,
+        )
+        return add_counts(*map(np.concatenate, columns), least)  # type: ignore[no-any-return]
+
+    parts = parallel.run(partition, range(N_PARTITIONS), n_jobs=n_jobs)
+    return tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _words(keys: _Array, counts: Sequence[Counts]) -> list[str]:
+    """The words that have these hashes."""
+    seen, letters, ends = zip(*(words for _, _, words in counts), strict=True)
+    sizes = np.concatenate([np.diff(part, prepend=0) for part in ends])
+    every, text = np.concatenate(seen), np.concatenate(letters).tobytes()
+    wanted = places(keys, index(every), every)
+    stops = np.cumsum(sizes)[wanted]
+    spans = zip((stops - sizes[wanted]).tolist(), stops.tolist(), strict=True)
+    return [text[start:stop].decode().lower() for start, stop in spans]
+
+
+def _spelled(
+    keys: _Array, left: _Array, right: _Array, words: list[str], longest: int
+) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """The words in order, and each run as numbers of words."""
+    is_word = left == 0
+    order = sorted(range(len(words)), key=words.__getitem__)
+    word = np.full(len(keys), -1, np.int32)
+    word[np.flatnonzero(is_word)[order]] = np.arange(len(words))
+    slots = index(keys)
+    shorter, last = places(left, slots, keys), word[places(right, slots, keys)]
+    runs = np.full((len(keys), longest), -1, np.int32)
+    runs[:, 0] = word
+    spelled = is_word
+    for length in range(1, longest):  # a run occurs in no more texts than its parts: all are here
+        spelled = ~is_word & spelled[shorter]
+        runs[spelled, :length] = runs[shorter[spelled], :length]
+        runs[spelled, length] = last[spelled]
+    return [words[i] for i in order], runs
