@@ -23,7 +23,7 @@ _WITHOUT_SPACES = (
     range(0x20000, 0x33480),  # Han
 )  # fmt: skip
 
-_JOINERS = (0x200C, 0x200D)  # invisible, inside words of Persian and of Indian scripts
+_JOINERS = [0x200C, 0x200D]  # invisible, inside words of Persian and of Indian scripts
 
 _OTHER, _ALPHABETIC, _NUMERIC, _MARK = range(4)
 _CATEGORIES = defaultdict(
@@ -41,28 +41,22 @@ def letters() -> npt.NDArray[np.uint32]:
     >>> hex(letters()[ord("A")]), hex(letters()[ord("!")])
     ('0x2000061', '0x21')
     """
-    table = np.zeros(0x110000, np.uint32)
+    lower, categories = np.zeros(0x110000, np.uint32), np.zeros(0x110000, np.uint8)
     for codes in _ASSIGNED:
-        lower = _lower("".join(map(chr, codes)))
-        categories = bytes(map(_CATEGORIES.__getitem__, map(category, lower)))
-        table[codes.start : codes.stop] = _kinds(np.frombuffer(categories, np.uint8), codes.start)
-        table[codes.start : codes.stop] |= np.frombuffer(
-            lower.encode("utf-32-le", "surrogatepass"), np.dtype("<u4")
-        )
-    return table
+        part = slice(codes.start, codes.stop)
+        characters = _lower("".join(map(chr, codes)))
+        lower[part] = np.frombuffer(characters.encode("utf-32-le", "surrogatepass"), "<u4")
+        numbers = map(_CATEGORIES.__getitem__, map(category, characters))
+        categories[part] = np.fromiter(numbers, np.uint8, len(codes))
+    kinds = np.array([SEPARATOR, LETTER, LETTER, MARK], np.uint32)[categories]
+    for codes in _WITHOUT_SPACES:
+        part = slice(codes.start, codes.stop)
+        kinds[part][categories[part] == _ALPHABETIC] = ALONE
+    kinds[ord("_")] = LETTER
+    kinds[_JOINERS] = MARK
+    return kinds << np.uint32(KIND_SHIFT) | lower
 
 
 def _lower(characters: str) -> str:
     # Without the two whose lower case is not one letter by itself: `reading.utf8` sees to them.
     return characters.replace("İ", "i").replace("Σ", "ς").lower()
-
-
-def _kinds(categories: npt.NDArray[np.uint8], start: int) -> npt.NDArray[np.uint32]:
-    kinds = np.array([SEPARATOR, LETTER, LETTER, MARK], np.uint32)[categories]
-    if start == 0:
-        for part in _WITHOUT_SPACES:
-            region = slice(part.start, part.stop)
-            kinds[region][categories[region] == _ALPHABETIC] = ALONE
-        kinds[ord("_")] = LETTER
-        kinds[list(_JOINERS)] = MARK
-    return kinds << KIND_SHIFT

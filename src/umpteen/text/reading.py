@@ -63,8 +63,9 @@ def blocks(texts: list[str]) -> list[list[str]]:
         return [texts]
     ends = np.cumsum([0, *map(len, texts)])
     n_blocks = 1 + int(ends[-1]) // _BLOCK
-    cuts = np.searchsorted(ends, np.arange(1, n_blocks) * int(ends[-1]) // n_blocks)
-    return [texts[start:end] for start, end in pairwise([0, *cuts.tolist(), len(texts)])]
+    inner = np.searchsorted(ends, np.arange(1, n_blocks) * int(ends[-1]) // n_blocks)
+    cuts = sorted({0, *inner.tolist(), len(texts)})
+    return [texts[start:end] for start, end in pairwise(cuts)]
 
 
 def utf8(texts: list[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
