@@ -19,7 +19,7 @@ def count_texts(
     """The different runs of words, and in how many of the texts each occurs.
 
     Returns the runs' hashes, their numbers of texts, the hashes of what they are joined of (0 and
-    its own hash for a single word), and where each partition of them ends: runs stand in order
+    its own hash for a single word), and where each partition of them starts: runs stand in order
     of the first bits of their hashes. Then the different words: hashes, UTF-8, and where each ends.
 
     With `n_columns` > 0, hashes are taken modulo that, and nothing tells words apart.
@@ -31,7 +31,7 @@ def count_texts(
         runs %= np.uint64(n_columns)
     numbers, firsts = number(runs)
     counts = _count(numbers, run_ends, len(firsts))
-    order, ends = _by_partition(runs[firsts])
+    order, starts = _by_partition(runs[firsts])
     firsts, counts = firsts[order], counts[order]
     left = np.zeros(len(firsts), np.uint64)
     for i in range(len(firsts)):
@@ -39,7 +39,7 @@ def count_texts(
             left[i] = runs[shorter[firsts[i]]]
     single = last[firsts[left == 0]]
     return (
-        (runs[firsts], counts, left, words[last[firsts]]), ends,
+        (runs[firsts], counts, left, words[last[firsts]]), starts,
         (words[single], *_cut(text, spans, single)),
     )  # fmt: skip
 
@@ -59,17 +59,17 @@ def _count(numbers: Any, ends: Any, n: int) -> Any:
 
 @njit(nogil=True, cache=True)
 def _by_partition(keys: Any) -> Any:
-    """The order of keys by partition, stable, and where each partition ends."""
-    sizes = np.zeros(N_PARTITIONS, np.int64)
+    """The order of keys by partition, and where each starts, with the end of the last."""
+    starts = np.zeros(N_PARTITIONS + 1, np.int64)
     for key in keys:
-        sizes[key >> _PARTITION_SHIFT] += 1
-    ends = np.cumsum(sizes)
-    order, free = np.empty(len(keys), np.int64), ends - sizes
+        starts[np.int64(key >> _PARTITION_SHIFT) + 1] += 1
+    starts = np.cumsum(starts)
+    order, free = np.empty(len(keys), np.int64), starts.copy()
     for i in range(len(keys)):
         partition = keys[i] >> _PARTITION_SHIFT
         order[free[partition]] = i
         free[partition] += 1
-    return order, ends
+    return order, starts
 
 
 @njit(nogil=True, cache=True)

@@ -52,8 +52,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     hashing : no vocabulary but so many columns (such as 2**20), where a feature's column is its
         hash modulo that number. For endless vocabularies, and for words that come only after
         `fit`; features that fall together cannot be told apart.
-    stop_words : list of words that are passed over, so that pairs reach across them; none by
-        default, as their idf already weighs them down. "don't" passes over "don" and "t".
+    stop_words : list of words that are passed over, so that pairs reach across them; "don't"
+        passes over "don" and "t". None by default: a list is for one language, and idf weighs
+        frequent words down in all of them.
     sublinear : whether a word's tenth occurrence counts less than its first; otherwise the weight
         is occurrences times idf.
     n_jobs : threads; any number gives the same bits.

@@ -56,15 +56,9 @@ def _added(counts: Sequence[Counts], least: int, n_jobs: int | None) -> tuple[_A
     """Hash, number of texts, left and right part of each run with enough texts."""
 
     def partition(i: int) -> tuple[_Array, ...]:
-        cuts = [slice(ends[i - 1] if i else 0, ends[i]) for _, ends, _ in counts]
-        columns = zip(
-            *(
-                [column[cut] for column in runs]
-                for (runs, _, _), cut in zip(counts, cuts, strict=True)
-            ),
-            strict=True,
-        )
-        return add_counts(*map(np.concatenate, columns), least)  # type: ignore[no-any-return]
+        parts = [[column[at[i] : at[i + 1]] for column in runs] for runs, at, _ in counts]
+        columns = map(np.concatenate, zip(*parts, strict=True))
+        return add_counts(*columns, least)  # type: ignore[no-any-return]
 
     parts = parallel.run(partition, range(N_PARTITIONS), n_jobs=n_jobs)
     return tuple(map(np.concatenate, zip(*parts, strict=True)))
