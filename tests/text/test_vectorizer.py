@@ -199,7 +199,7 @@ def test_nothing_to_learn_is_an_error(texts):
 BAD_PARAMETERS = [
     {"ngrams": 0}, {"ngrams": 1.5}, {"min_df": 0}, {"min_df": "few"}, {"min_df": 0.5},
     {"max_features": 0}, {"hashing": 0}, {"hashing": 2**31}, {"sublinear": "yes"}, {"n_jobs": 0},
-    {"stop_words": "english"}, {"stop_words": {"a", "b"}}, {"hashing": 8, "max_features": 4},
+    {"stop_words": "english"}, {"stop_words": {"a"}}, {"hashing": 8, "max_features": 4},
     {"hashing": 8, "min_df": 2},
 ]  # fmt: skip
 
