@@ -31,6 +31,10 @@ class LabelsShapeError(LabelsError):
     """`X` and `Y` do not belong together: row `i` of `Y` holds the labels of row `i` of `X`."""
 
 
+class TextsError(UmpteenError, ValueError):
+    """Texts cannot be used: expected a list of `str`, with `""` where there is no text."""
+
+
 class ParameterError(UmpteenError, ValueError):
     """A parameter is out of its range; the message names the range."""
 
@@ -73,3 +77,7 @@ class MemoryBudgetError(UmpteenError, MemoryError):
 
 class MissingExtraError(UmpteenError, ImportError):
     """An optional part is not installed; the message gives the command that installs it."""
+
+
+class RebuildDueWarning(UserWarning):
+    """So many labels came after the last `fit` that another one is worth its time."""

@@ -74,19 +74,31 @@ def hash_of(run):
     return finish(stir(hash_of(shorter) * 0xB7E151628AED2A6B & MASK, key)) if shorter else key
 
 
-def vocabulary(texts, longest, least, most=None, stop_words=()):
+def vocabulary(texts, longest, least, least_run, most=None, stop_words=()):
     """Feature names in order."""
     n_texts = Counter(run for text in texts for run in set(runs(text, longest, stop_words)))
-    names = sorted(" ".join(run) for run, count in n_texts.items() if count >= least)
+    needed = {True: least, False: max(least, least_run)}
+    names = sorted(
+        " ".join(run) for run, count in n_texts.items() if count >= needed[len(run) == 1]
+    )
     by_frequency = sorted(names, key=lambda name: -n_texts[tuple(name.split(" "))])
     return sorted(by_frequency[:most])
 
 
-def tfidf(texts, column_of, n_columns, longest, sublinear=True, stop_words=()):
+def hashed_column(run, n_columns):
+    """Words fall into the first half of the columns, longer runs into the rest."""
+    half = n_columns // 2
+    key = hash_of(run)
+    return key % half if len(run) == 1 else half + key % (n_columns - half)
+
+
+def tfidf(texts, column_of, n_columns, longest, run_weight, sublinear=True, stop_words=()):
     """The matrix of the texts that it learns from, dense."""
-    rows = []
+    rows, of_runs = [], set()
     for text in texts:
-        columns = [column_of(run) for run in runs(text, longest, stop_words)]
+        every = list(runs(text, longest, stop_words))
+        columns = [column_of(run) for run in every]
+        of_runs |= {column_of(run) for run in every if len(run) > 1}
         rows.append(Counter(column for column in columns if column is not None))
     n_texts = Counter(column for row in rows for column in row)
     matrix = np.zeros((len(texts), n_columns))
@@ -94,6 +106,6 @@ def tfidf(texts, column_of, n_columns, longest, sublinear=True, stop_words=()):
         for column, count in row.items():
             weight = 1 + math.log(count) if sublinear else count
             idf = math.log((1 + len(texts)) / (1 + n_texts[column])) + 1
-            matrix[i, column] = weight * idf
+            matrix[i, column] = weight * idf * (run_weight if column in of_runs else 1)
         matrix[i] /= np.linalg.norm(matrix[i]) or 1
     return matrix

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from umpteen.kernels.hashing import number
-from umpteen.kernels.tokens import hash_runs, plan_runs, read_words
+from umpteen.kernels.tokens import fold, hash_runs, plan_runs, read_words
 
 N_PARTITIONS = 32
 _PARTITION_SHIFT: Any = np.uint64(64 - 5)
@@ -22,13 +22,13 @@ def count_texts(
     its own hash for a single word), and where each partition of them starts: runs stand in order
     of the first bits of their hashes. Then the different words: hashes, UTF-8, and where each ends.
 
-    With `n_columns` > 0, hashes are taken modulo that, and nothing tells words apart.
+    With `n_columns` > 0, hashes are folded into so many columns, and nothing tells words apart.
     """
     words, spans, word_ends = read_words(text, text_ends, letters, stop_words)
     shorter, last, run_ends = plan_runs(word_ends, longest)
     runs = hash_runs(words, shorter, last)
     if n_columns > 0:
-        runs %= np.uint64(n_columns)
+        runs = fold(runs, shorter, n_columns)
     numbers, firsts = number(runs)
     counts = _count(numbers, run_ends, len(firsts))
     order, starts = _by_partition(runs[firsts])
@@ -86,12 +86,13 @@ def _cut(text: Any, spans: Any, wanted: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def add_counts(keys: Any, counts: Any, left: Any, right: Any, least: int) -> Any:
-    """Counts of equal runs added up; only runs that reach the `least` count are returned."""
+def add_counts(keys: Any, counts: Any, left: Any, right: Any, least: int, least_run: int) -> Any:
+    """Counts of equal runs added up; only those that reach the least count are returned."""
     numbers, firsts = number(keys)
     sums = np.zeros(len(firsts), np.int32)
     for i in range(len(keys)):
         sums[numbers[i]] += counts[i]
-    kept = np.flatnonzero(sums >= least)
+    is_word = left[firsts] == 0
+    kept = np.flatnonzero(sums >= np.where(is_word, least, least_run))
     firsts = firsts[kept]
     return keys[firsts], sums[kept], left[firsts], right[firsts]

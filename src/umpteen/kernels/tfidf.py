@@ -6,17 +6,17 @@ import numpy as np
 from numba import njit
 
 from umpteen.kernels.hashing import places
-from umpteen.kernels.tokens import hash_runs, plan_runs, read_words
+from umpteen.kernels.tokens import fold, hash_runs, plan_runs, read_words
 
 _FEW = 24
 
 
 @njit(nogil=True, cache=True)
-def find_columns(runs: Any, slots: Any, keys: Any, n_columns: int) -> Any:
-    """The column of each run, -1 if it has none; without a vocabulary, its hash modulo n."""
+def find_columns(runs: Any, shorter: Any, slots: Any, keys: Any, n_columns: int) -> Any:
+    """The column of each run, -1 if it has none; without a vocabulary, as its hash falls."""
     if len(keys) > 0:
         return places(runs, slots, keys)
-    return (runs % np.uint64(n_columns)).astype(np.int32)
+    return fold(runs, shorter, n_columns).astype(np.int32)
 
 
 @njit(nogil=True, cache=True)
@@ -31,7 +31,8 @@ def weigh_texts(
     """
     words, _, word_ends = read_words(text, text_ends, letters, stop_words)
     shorter, last, run_ends = plan_runs(word_ends, longest)
-    found = find_columns(hash_runs(words, shorter, last), slots, keys, len(idf))
+    runs = hash_runs(words, shorter, last)
+    found = find_columns(runs, shorter, slots, keys, len(idf))
     indptr = np.zeros(len(text_ends) + 1, np.int32)
     values, spare = np.empty(len(found), np.float32), np.empty(len(found), np.int32)
     n, start = 0, 0

@@ -100,3 +100,16 @@ def hash_runs(words: Any, shorter: Any, last: Any) -> Any:
         word = words[last[run]]
         runs[run] = word if shorter[run] < 0 else join(runs[shorter[run]], word)
     return runs
+
+
+@njit(nogil=True, cache=True)
+def fold(runs: Any, shorter: Any, n_columns: int) -> Any:
+    """Hashes folded into columns: single words into the first half, longer runs into the rest."""
+    n_words = n_columns // 2
+    folded = np.empty(len(runs), np.uint64)
+    for run in range(len(runs)):
+        if shorter[run] < 0:
+            folded[run] = runs[run] % np.uint64(n_words)
+        else:
+            folded[run] = np.uint64(n_words) + runs[run] % np.uint64(n_columns - n_words)
+    return folded

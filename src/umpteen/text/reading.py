@@ -1,60 +1,17 @@
-"""Texts as the kernels read them: checked, in blocks, in UTF-8."""
+"""Texts as the kernels read them: in blocks, in UTF-8."""
 
 import re
 from itertools import pairwise
-from typing import Any
 from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
-
-from umpteen.errors import FeaturesError
 
 _BLOCK = 2**18  # characters: what is counted and looked up stays in the processor's cache
 
 # Pieces that can be normalised by themselves, since neither ASCII nor Chinese characters combine
 # with what is before them; else a megabyte of accents on one letter would take minutes.
 _PIECE = re.compile(r".{1,1000}(?=[\0-\x7f\u4e00-\u9fff]|\Z)|.{1,1000}", re.DOTALL)
-
-
-def check_texts(texts: Any) -> list[str]:
-    """`texts` as a list, if they are texts.
-
-    >>> check_texts(("a", "b"))
-    ['a', 'b']
-    """
-    if isinstance(texts, str | bytes):
-        raise FeaturesError(
-            f"expected a list of texts, not the single text {_shortened(texts)}: wrap it, [text]"
-        )
-    try:
-        texts = texts if type(texts) is list else list(texts)
-    except TypeError:
-        raise FeaturesError(
-            f"expected a list of texts, not {_shortened(texts)}, a {type(texts).__name__}"
-        ) from None
-    if not set(map(type, texts)) <= {str}:
-        _check_each(texts)
-    return texts  # type: ignore[no-any-return]
-
-
-def _check_each(texts: list[Any]) -> None:
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            advice = (
-                'decode it, text.decode("utf-8")'
-                if isinstance(text, bytes)
-                else 'an empty text "" stands for a missing one'
-            )
-            raise FeaturesError(
-                f"texts[{position}] is {_shortened(text)}, a {type(text).__name__}; "
-                f"expected a str: {advice}"
-            )
-
-
-def _shortened(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:56]} ..."
 
 
 def blocks(texts: list[str]) -> list[list[str]]:

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from umpteen.kernels.hashing import index
 from umpteen.kernels.tokens import hash_runs, plan_runs, read_words
 from umpteen.text.letters import letters
-from umpteen.text.reading import check_texts, utf8
+from umpteen.text.reading import utf8
+from umpteen.validation import check_texts
 
 Table = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # slots and keys of `kernels.hashing`
 
@@ -30,8 +31,8 @@ def stop_table(stop_words: Sequence[str] | None) -> Table:
 
 def named_runs(
     text: str, longest: int, stop_words: Table
-) -> tuple[list[str], npt.NDArray[np.uint64]]:
-    """The words of a text, then its pairs of words, and so on; and the hashes of all these.
+) -> tuple[list[str], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """The words of a text, then its pairs of words, and so on; their hashes; what they extend.
 
     >>> named_runs("Least squares!", 2, EMPTY)[0]
     ['least', 'squares', 'least squares']
@@ -44,4 +45,4 @@ def named_runs(
     names: list[str] = []
     for prefix, word in zip(shorter.tolist(), last.tolist(), strict=True):
         names.append(words[word] if prefix < 0 else f"{names[prefix]} {words[word]}")
-    return names, hash_runs(hashes, shorter, last)
+    return names, hash_runs(hashes, shorter, last), shorter

@@ -31,11 +31,11 @@ class Vocabulary:
         cls,
         counts: Sequence[Counts],
         longest: int,
-        least: int,
+        least: tuple[int, int],
         most: int | None,
         n_jobs: int | None,
     ) -> tuple[Self, npt.NDArray[np.int32]]:
-        """The runs of words in at `least` so many texts, and in how many texts each is.
+        """The words and longer runs in at `least` so many texts, and in how many texts each is.
 
         Of more than `most`, those in the most texts are kept; of equals, the first by name.
         """
@@ -46,19 +46,26 @@ class Vocabulary:
             order = order[np.sort(np.argsort(-n_texts[order], kind="stable")[:most])]
         return cls(table(keys[order]), runs[order], words), n_texts[order]
 
+    @property
+    def is_run(self) -> npt.NDArray[np.bool_]:
+        """Which features are more than one word."""
+        return np.asarray((self.runs >= 0).sum(axis=1) > 1)
+
     def names(self) -> list[str]:
         """The words of each feature."""
         words = np.array([*self.words, ""], object)  # the last one for -1
         return [" ".join(filter(None, run)) for run in words[self.runs].tolist()]
 
 
-def _added(counts: Sequence[Counts], least: int, n_jobs: int | None) -> tuple[_Array, ...]:
+def _added(
+    counts: Sequence[Counts], least: tuple[int, int], n_jobs: int | None
+) -> tuple[_Array, ...]:
     """Hash, number of texts, left and right part of each run with enough texts."""
 
     def partition(i: int) -> tuple[_Array, ...]:
         parts = [[column[at[i] : at[i + 1]] for column in runs] for runs, at, _ in counts]
         columns = map(np.concatenate, zip(*parts, strict=True))
-        return add_counts(*columns, least)  # type: ignore[no-any-return]
+        return add_counts(*columns, *least)  # type: ignore[no-any-return]
 
     parts = parallel.run(partition, range(N_PARTITIONS), n_jobs=n_jobs)
     return tuple(map(np.concatenate, zip(*parts, strict=True)))

@@ -1,0 +1,97 @@
+"""Texts and the names of their labels, in the forms that people have."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from umpteen.errors import LabelsError, LabelsShapeError, TextsError
+
+
+def check_texts(texts: Any, name: str = "texts") -> list[str]:
+    """A list of texts, each of them checked.
+
+    >>> check_texts(("a cat", "")), check_texts(np.array(["a dog"]))
+    (['a cat', ''], ['a dog'])
+    """
+    if isinstance(texts, str | bytes):
+        raise TextsError(
+            f"{name} is the single text {_shortened(texts)}; expected a list of texts: wrap it, "
+            "[text]"
+        )
+    if not isinstance(texts, Iterable) or isinstance(texts, Mapping):
+        raise TextsError(
+            f"{name} is {_shortened(texts)}, a {type(texts).__name__}; expected a list of texts"
+        )
+    if isinstance(texts, np.ndarray):
+        texts = texts.tolist()  # numpy's own texts are slow
+    found: list[str] = texts if type(texts) is list else list(texts)
+    if not set(map(type, found)) <= {str}:
+        _check_each(found, name)
+    return found
+
+
+def _check_each(texts: list[Any], name: str) -> None:
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            advice = (
+                'decode it, text.decode("utf-8")'
+                if isinstance(text, bytes)
+                else 'an empty text "" stands for a missing one'
+            )
+            raise TextsError(
+                f"{name}[{i}] is {_shortened(text)}, a {type(text).__name__}; expected a str: "
+                f"{advice}"
+            )
+
+
+def _shortened(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:56]} ..."
+
+
+def check_label_lists(labels: Any, n_texts: int) -> list[list[str]]:
+    """The label names of each text, without repetitions.
+
+    Anything hashable is kept as text, and a name alone stands for a list of one.
+
+    >>> check_label_lists([["b", "a", "b"], "c", (), 7], n_texts=4)
+    [['b', 'a'], ['c'], [], ['7']]
+    """
+    if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
+        raise LabelsError(
+            f"labels is {labels!r:.60}, a {type(labels).__name__}; expected a list with the "
+            "label names of each text"
+        )
+    lists = [_names(names, f"labels[{i}]") for i, names in enumerate(labels)]
+    if len(lists) != n_texts:
+        raise LabelsShapeError(
+            f"{n_texts:,} texts but {len(lists):,} lists of labels; expected the label names of "
+            "each text, an empty list where it has none"
+        )
+    return lists
+
+
+def check_names(names: Any, name: str = "names") -> list[str]:
+    """Label names: a list of them, or one alone; each only once.
+
+    >>> check_names("alone"), check_names([1, "b"])
+    (['alone'], ['1', 'b'])
+    """
+    return _names(names, name)
+
+
+def _names(names: Any, where: str) -> list[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        names = [names]
+    return list(dict.fromkeys(_name(name, where) for name in names))
+
+
+def _name(name: Any, where: str) -> str:
+    is_missing = name is None or (isinstance(name, float) and np.isnan(name))
+    if is_missing or not getattr(type(name), "__hash__", None):
+        raise LabelsError(
+            f"{where} has {name!r:.60}, which is not a label name; expected texts or numbers, "
+            "and an empty list for a text without labels"
+        )
+    return name if type(name) is str else str(name)
