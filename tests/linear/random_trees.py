@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from umpteen.linear.tree import Chunk, Tree, assemble, plan_chunks
+from umpteen.linear.chunks import Chunk, assemble, plan_chunks
+from umpteen.linear.tree import Tree
 from umpteen.trees import Hierarchy, grow
 
 ANY = None  # weights are drawn from the normal distribution

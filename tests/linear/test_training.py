@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from umpteen.linear import training
+from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.training import Solver, learn_trust, memberships, train_tree
-from umpteen.linear.tree import plan_chunks
 from umpteen.progress import Bar
 from umpteen.trees import Hierarchy, grow, label_representation
 
@@ -191,7 +191,7 @@ def test_labels_that_are_often_wrong_are_trusted_less():
     tree = train_tree(X, Y, tree_over(X, Y), solver(hard_negatives=2), 1, Bar())
     search = Search(10, 0.35, False, 1)
     labels, logs = search_tree(tree, X, 10, search)
-    learn_trust(tree, X, Y, search)
+    learn_trust(tree, X, Y, search, tree.hierarchy.label_order)
     for place, label in enumerate(tree.hierarchy.label_order):
         rows = np.flatnonzero(((labels == label) & (logs >= np.log(0.3))).any(axis=1))
         n_right = sum(Y[row, label] > 0 for row in rows)
@@ -204,7 +204,7 @@ def test_trust_is_defined_where_no_label_scores_well():
     X, Y = problem()
     tree = train_tree(X, Y, tree_over(X, Y), solver(), 1, Bar())
     tree.bias[:] -= 100
-    learn_trust(tree, X, Y, Search(10, 1.0, False, 1))
+    learn_trust(tree, X, Y, Search(10, 1.0, False, 1), tree.hierarchy.label_order)
     np.testing.assert_allclose(tree.log_trust, 0.3 * np.log(1 / 1.2), rtol=1e-5)
 
 

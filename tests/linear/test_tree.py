@@ -11,7 +11,7 @@ from umpteen.errors import MemoryBudgetError
 from umpteen.kernels.beam import add_chunk
 from umpteen.kernels.simd import WIDTH
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.tree import MAX_CHUNK, assemble, plan_chunks
+from umpteen.linear.chunks import MAX_CHUNK, assemble, plan_chunks
 
 from .random_trees import (
     chunk_of,

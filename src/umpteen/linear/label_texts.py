@@ -5,7 +5,8 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.sparse import csr_matrix
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, diags, vstack
 from sklearn.preprocessing import normalize
 
 from umpteen import parallel
@@ -41,6 +42,23 @@ class LabelTexts:
                 "each row of label_features describes the same column of Y"
             )
         return cls(csr_matrix(normalize(csr_matrix(features)), dtype=np.float32))
+
+    def extended(self, n_new: int, more: "LabelTexts | None" = None) -> "LabelTexts":
+        """With rows for further labels, empty ones where nothing is known of them."""
+        known = self.features
+        if more is not None:
+            return replace(self, features=csr_matrix(vstack([known, more.features])))
+        indptr = np.append(known.indptr, np.full(n_new, known.indptr[-1]))
+        shape = (known.shape[0] + n_new, known.shape[1])
+        return replace(self, features=csr_matrix((known.data, known.indices, indptr), shape=shape))
+
+    def without(self, labels: npt.NDArray[np.int32]) -> "LabelTexts":
+        """With empty rows for some labels, which are then never found."""
+        kept = np.ones(self.features.shape[0], np.float32)
+        kept[labels] = 0
+        features = csr_matrix(diags(kept) @ self.features)
+        features.eliminate_zeros()
+        return replace(self, features=features)
 
     @cached_property
     def postings(self) -> csr_matrix:

@@ -10,12 +10,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, TopK
+from umpteen.errors import LabelsError
+from umpteen.linear.chunks import plan_chunks
+from umpteen.linear.editing import without_labels
 from umpteen.linear.explanation import Explanation, explain_label, keywords
 from umpteen.linear.label_texts import LabelTexts, choose_weight
 from umpteen.linear.resources import Estimate, check_budget, estimate_fit
 from umpteen.linear.search import Answer, Search, search_trees
 from umpteen.linear.training import Solver, learn_trust, train_tree
-from umpteen.linear.tree import Tree, plan_chunks
+from umpteen.linear.tree import Tree
+from umpteen.linear.updating import add_labels, refit_labels
 from umpteen.progress import Verbose, progress_bar
 from umpteen.trees import Hierarchy, grow, label_representation
 from umpteen.validation import (
@@ -26,6 +30,7 @@ from umpteen.validation import (
     check_features,
     check_k,
     check_label,
+    check_labels,
 )
 
 _ANY_NUMBER = 2**31 - 1
@@ -199,6 +204,60 @@ class LabelTree(ExtremeClassifier):
             beam_width = check_k(beam_width, name="beam_width")
         return self._topk(self._check_predict(X), k, beam_width)
 
+    def add_labels(self, X: Any, Y: Any, label_features: Any = None) -> Self:
+        """New labels, without learning the others again.
+
+        `Y` has a column for each new label (they are numbered from `n_labels_` on); samples
+        without any of them teach what the new labels are not: give some of the training samples.
+        A label goes to the leaf of the tree that its samples reach, so others keep their scores
+        to the bit. The tree itself is not changed for the newcomers: after very many of them,
+        `fit` again.
+        """
+        X, Y = self._check_more(X, Y)
+        n_with = np.bincount(Y.indices, minlength=Y.shape[1])
+        if (n_with == X.shape[0]).any():
+            raise LabelsError(
+                f"new label {np.argmax(n_with)} is on every sample, so nothing shows what it is "
+                "not: give samples without it as well, such as some of the training samples"
+            )
+        texts = self._texts_with(label_features, Y.shape[1])
+        solver, search = self._solver(self._first_seed()), self._search()
+        trees = [
+            add_labels(tree, X, Y, self.n_labels_, solver, search, self.max_leaf)
+            for tree in self.trees_
+        ]
+        everything = csr_matrix((Y.data, Y.indices + self.n_labels_, Y.indptr), shape=(
+            X.shape[0], self.n_labels_ + Y.shape[1]
+        ))  # fmt: skip
+        new = np.arange(self.n_labels_, everything.shape[1], dtype=np.int32)
+        for tree in trees if self.trust else ():
+            learn_trust(tree, X, everything, search, new)
+        self.trees_, self.label_texts_, self.n_labels_ = trees, texts, everything.shape[1]
+        return self
+
+    def remove_labels(self, labels: Any) -> Self:
+        """Forget labels: they are not predicted any more. The ids of the others stay."""
+        self._check_fitted()
+        ids = np.array([check_label(label, self.n_labels_) for label in labels], np.int32)
+        self.trees_ = [without_labels(tree, ids, self.n_features_in_) for tree in self.trees_]
+        if self.label_texts_ is not None:
+            self.label_texts_ = self.label_texts_.without(ids)
+        return self
+
+    def refit_labels(self, X: Any, Y: Any, labels: Any) -> Self:
+        """Learn the classifiers of some labels, and of the nodes above them, again.
+
+        They forget what they knew: `X` and `Y` are all that the labels should learn from, old
+        samples and new ones. Everything else stays as it is.
+        """
+        X, Y = self._check_more(X, Y, self.n_labels_)
+        ids = np.array([check_label(label, self.n_labels_) for label in labels], np.int32)
+        solver, search = self._solver(self._first_seed()), self._search()
+        self.trees_ = [refit_labels(tree, X, Y, ids, solver, search) for tree in self.trees_]
+        for tree in self.trees_ if self.trust else ():
+            learn_trust(tree, X, Y, search, ids)
+        return self
+
     def explain(self, x: Any, label: int) -> Explanation:
         """Why the label gets its score for one sample: each feature's part, step by step.
 
@@ -243,7 +302,7 @@ class LabelTree(ExtremeClassifier):
         with progress_bar("Training", n_chunks, self.verbose) as bar:
             tree = train_tree(X, Y, hierarchy, self._solver(seed), self.n_jobs, bar)
         if self.trust:
-            learn_trust(tree, X, Y, self._search())
+            learn_trust(tree, X, Y, self._search(), hierarchy.label_order)
         return tree
 
     def _grow(self, rows: csr_matrix, Y: csr_matrix, seed: int) -> Hierarchy:
@@ -279,6 +338,27 @@ class LabelTree(ExtremeClassifier):
             hard_negatives=int(self.hard_negatives),
             seed=seed,
         )
+
+    def _check_more(
+        self, X: Any, Y: Any, n_labels: int | None = None
+    ) -> tuple[csr_matrix, csr_matrix]:
+        X = as_csr(self._check_predict(X))
+        Y = check_labels(Y, n_samples=X.shape[0], n_labels=n_labels)
+        if Y.nnz == 0:
+            raise LabelsError("Y has no relevant label at all; there is nothing to learn")
+        return X, Y
+
+    def _first_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(_ANY_NUMBER))
+
+    def _texts_with(self, label_features: Any, n_new: int) -> LabelTexts | None:
+        """The texts of the labels with those of new ones; without a text they are empty."""
+        if self.label_texts_ is None:
+            return None
+        if label_features is None:
+            return self.label_texts_.extended(n_new)
+        more = check_features(label_features, n_features=self.n_features_in_, name="label_features")
+        return self.label_texts_.extended(n_new, LabelTexts.of(more, n_new))
 
     def _check_label_features(self, label_features: Any) -> LabelTexts | None:
         if label_features is None:

@@ -11,8 +11,8 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.errors import MemoryBudgetError
 from umpteen.kernels.simd import WIDTH
+from umpteen.linear.chunks import Chunk, plan_chunks
 from umpteen.linear.training import ChunkTrainer, Solver, memberships
-from umpteen.linear.tree import Chunk, plan_chunks
 from umpteen.trees import Hierarchy
 
 _CHUNKS_TRIED = 16  # per layer
@@ -101,11 +101,12 @@ def _try_layer(
     plan = plan_chunks(hierarchy.first_child)
     chunks = np.arange(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
     tried = chunks[:: -(-len(chunks) // _CHUNKS_TRIED)]
-    trainer = ChunkTrainer(X, plan, solver)
+    trainer = ChunkTrainer(X, solver)
     samples = [_samples(X, above, plan.chunk_node[chunk], nodes, solver) for chunk in tried]
     start = time.perf_counter()
     trained = [
-        trainer.train(chunk, rows, member) for chunk, rows in zip(tried, samples, strict=True)
+        trainer.train(rows, member, *plan.bounds(chunk), int(chunk))
+        for chunk, rows in zip(tried, samples, strict=True)
     ]
     load = np.ones(hierarchy.n_nodes) if above is None else np.diff(above.indptr)
     scale = load[plan.chunk_node[chunks]].sum() / load[plan.chunk_node[tried]].sum()

@@ -9,8 +9,9 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.kernels.nodes import train_chunk
 from umpteen.kernels.topk import frozen_csr
+from umpteen.linear.chunks import Chunk, assemble, plan_chunks
 from umpteen.linear.search import Search, search_tree
-from umpteen.linear.tree import Chunk, ChunkPlan, Tree, assemble, plan_chunks
+from umpteen.linear.tree import Tree
 from umpteen.metrics.hits import found_in
 from umpteen.progress import Bar
 from umpteen.trees import Hierarchy
@@ -33,22 +34,23 @@ class Solver:
 
 
 class ChunkTrainer:
-    """Trains single chunks of a plan; may be used by several threads at once."""
+    """Trains single chunks; may be used by several threads at once."""
 
-    def __init__(self, X: csr_matrix, plan: ChunkPlan, solver: Solver) -> None:
-        self._features, self._plan, self._solver = frozen_csr(X), plan, solver
+    def __init__(self, X: csr_matrix, solver: Solver) -> None:
+        self._features, self._solver = frozen_csr(X), solver
         self._prune = solver.prune / _typical_length(X)
         self._local_of = parallel.PerThread(lambda: np.full(X.shape[1], -1, np.int32))
 
-    def train(self, chunk: int, samples: npt.NDArray[np.int32], member: csr_matrix) -> Chunk:
-        """The chunk's weights, from the samples of its node and their children."""
+    def train(
+        self, samples: npt.NDArray[np.int32], member: csr_matrix, first: int, last: int, seed: int
+    ) -> Chunk:
+        """Weights of the columns `first` to `last` of `member` (samples, children)."""
         solver = self._solver
-        first, last = self._plan.chunk_child[chunk : chunk + 2]
         return Chunk(
             *train_chunk(
                 *self._features, samples, *frozen_csr(member)[:2], first, last,
                 self._local_of.value, solver.logistic, solver.cost, solver.positive_weight,
-                solver.tolerance, solver.max_epochs, self._prune, solver.seed + chunk,
+                solver.tolerance, solver.max_epochs, self._prune, solver.seed + seed,
             )
         )  # fmt: skip
 
@@ -63,16 +65,16 @@ def train_tree(
     the layers above would send there among their best.
     """
     plan = plan_chunks(hierarchy.first_child)
-    trainer = ChunkTrainer(X, plan, solver)
+    trainer = ChunkTrainer(X, solver)
     chunks: list[Chunk] = []
     reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
     for nodes, member in zip(hierarchy.layers(), memberships(Y, hierarchy), strict=True):
         if chunks and solver.hard_negatives:
-            above = assemble(_upper_part(hierarchy, nodes), chunks, X.shape[1])
-            reached = reached + _sent_to(above, X, solver, n_jobs)
-        samples = _columns(reached)
+            above = assemble(upper_part(hierarchy, nodes), chunks, X.shape[1])
+            reached = reached + sent_to(above, X, solver, n_jobs)
+        samples = columns_of(reached)
         tasks = [
-            (chunk, samples[plan.chunk_node[chunk] - nodes.start], member)
+            (samples[plan.chunk_node[chunk] - nodes.start], member, *plan.bounds(chunk), chunk)
             for chunk in range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
         ]
         chunks += parallel.run(
@@ -82,29 +84,32 @@ def train_tree(
     return assemble(hierarchy, chunks, X.shape[1])
 
 
-def learn_trust(tree: Tree, X: csr_matrix, Y: csr_matrix, search: Search) -> None:
-    """Lower the scores of labels that were often wrong on the training samples themselves.
+def learn_trust(
+    tree: Tree, X: csr_matrix, Y: csr_matrix, search: Search, of: npt.NDArray[np.int32]
+) -> None:
+    """Lower the scores of the labels `of` that were often wrong on the training samples.
 
     A label's trust is its smoothed precision among the samples that rank it in their best ten
     with a score of at least 0.3, to the power 0.3: the constants that did best on validation
     parts of three data sets. It settles what a margin of 1 cannot: whose 1 is worth more.
     """
+    concerned = np.isin(tree.hierarchy.label_order, of)
     labels, logs = search_tree(tree, X, _RANKS, search)
     named = (labels >= 0) & (logs >= np.log(0.3))
     right = named & found_in(Y, labels)
     n_named = np.bincount(labels[named], minlength=Y.shape[1])
     n_right = np.bincount(labels[right], minlength=Y.shape[1])
     trust = 0.3 * np.log((n_right + 1) / (n_named + 1.2))
-    tree.log_trust[:] = np.minimum(trust, 0)[tree.hierarchy.label_order]
+    tree.log_trust[concerned] += np.minimum(trust, 0)[tree.hierarchy.label_order[concerned]]
 
 
-def _upper_part(hierarchy: Hierarchy, leaves: range) -> Hierarchy:
+def upper_part(hierarchy: Hierarchy, leaves: range) -> Hierarchy:
     """The tree above a layer, whose nodes take the place of labels."""
     order = np.arange(len(leaves), dtype=np.int32)
     return Hierarchy(hierarchy.first_child[: leaves.start + 1], order)
 
 
-def _sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> csr_matrix:
+def sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> csr_matrix:
     """(samples, nodes): the best few nodes of each sample by the layers above."""
     k = min(solver.hard_negatives, len(above.hierarchy.label_order))
     best, _ = search_tree(above, X, k, Search(2 * k, 1.0, solver.logistic, n_jobs))
@@ -145,7 +150,7 @@ def _typical_length(X: csr_matrix) -> float:
     return np.sqrt(total / filled) if total > 0 else 1.0
 
 
-def _columns(matrix: csr_matrix) -> list[npt.NDArray[np.int32]]:
+def columns_of(matrix: csr_matrix) -> list[npt.NDArray[np.int32]]:
     """The rows of each column's entries, ascending."""
     columns = csc_matrix(matrix)
     columns.sort_indices()

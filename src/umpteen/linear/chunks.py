@@ -1,0 +1,149 @@
+"""The weights of a tree in chunks: a few children of one node stand together."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from umpteen.errors import MemoryBudgetError
+from umpteen.kernels.simd import WIDTH
+from umpteen.linear.tree import FloatArray, IntArray, Tree
+from umpteen.trees import Hierarchy
+
+MAX_CHUNK = 128  # children whose weights stand together; must fit the 8 bits of `child`
+
+
+class Chunk(NamedTuple):
+    """Weights of some children of one node, as the training kernel returns them."""
+
+    feature: IntArray
+    entry: IntArray
+    child: npt.NDArray[np.uint8]
+    weight: FloatArray
+    bias: FloatArray
+
+
+class Packed(NamedTuple):
+    """The same as a tree keeps them: see `TreeArrays`; positions are counted from the chunk's."""
+
+    feature: IntArray
+    entry: IntArray
+    child: npt.NDArray[np.uint8]
+    weight: npt.NDArray[np.int16]
+    scale: np.float32
+    bias: FloatArray
+    shift: int
+    buckets: IntArray
+
+
+class ChunkPlan(NamedTuple):
+    """How the children of all nodes are cut into chunks: see `TreeArrays`."""
+
+    node_chunk: IntArray
+    chunk_child: IntArray
+    chunk_node: IntArray
+
+    def bounds(self, chunk: int) -> tuple[int, int]:
+        """The numbers of its children: from the first to before the last."""
+        return int(self.chunk_child[chunk]), int(self.chunk_child[chunk + 1])
+
+
+def plan_chunks(first_child: IntArray, max_chunk: int = MAX_CHUNK) -> ChunkPlan:
+    """Cut each node's children into chunks of at most `max_chunk`, whole multiples of 16.
+
+    >>> plan_chunks(np.array([1, 4, 150])).chunk_child
+    array([  1,   4,  84, 150], dtype=int32)
+    """
+    sizes = np.diff(first_child)
+    per_node = -(-sizes // max_chunk)
+    width = -(-sizes // (per_node * WIDTH)) * WIDTH
+    per_node = -(-sizes // width)
+    node_chunk = np.concatenate([[0], np.cumsum(per_node)])
+    chunk_node = np.repeat(np.arange(len(sizes)), per_node)
+    rank = np.arange(node_chunk[-1]) - node_chunk[chunk_node]
+    starts = first_child[chunk_node] + rank * width[chunk_node]
+    chunk_child = np.append(starts, first_child[-1])
+    return ChunkPlan(*(part.astype(np.int32) for part in (node_chunk, chunk_child, chunk_node)))
+
+
+def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> Tree:
+    """One tree out of the chunks that `plan_chunks` named, in that order."""
+    node_chunk = plan_chunks(hierarchy.first_child).node_chunk
+    return join(hierarchy, node_chunk, [packed(chunk, n_features) for chunk in chunks])
+
+
+def join(hierarchy: Hierarchy, node_chunk: IntArray, chunks: Sequence[Packed]) -> Tree:
+    """One tree out of chunks that stand in the order of their children, `node_chunk` by node."""
+    n_entries = sum(len(chunk.child) for chunk in chunks)
+    if n_entries > np.iinfo(np.int32).max:
+        raise MemoryBudgetError(
+            f"a tree with {n_entries:,} weights is too large; raise `prune` or `max_leaf`"
+        )
+    first_row = _ends([len(chunk.feature) for chunk in chunks])
+    first_entry = _ends([len(chunk.child) for chunk in chunks])
+    entries = [chunk.entry[:-1] + first for chunk, first in zip(chunks, first_entry, strict=False)]
+    buckets = [chunk.buckets + first for chunk, first in zip(chunks, first_row, strict=False)]
+    return Tree(
+        hierarchy=hierarchy,
+        node_chunk=node_chunk,
+        chunk_child=_ends([len(chunk.bias) for chunk in chunks]) + np.int32(1),
+        chunk_row=first_row,
+        chunk_bucket=_ends([len(bucket) for bucket in buckets]),
+        chunk_shift=np.array([chunk.shift for chunk in chunks], np.int32),
+        chunk_scale=np.array([chunk.scale for chunk in chunks], np.float32),
+        buckets=np.concatenate(buckets).astype(np.int32),
+        feature=np.concatenate([chunk.feature for chunk in chunks]),
+        entry=np.append(np.concatenate(entries), first_entry[-1]).astype(np.int32),
+        child=np.concatenate([chunk.child for chunk in chunks]),
+        weight=np.concatenate([chunk.weight for chunk in chunks]),
+        bias=np.concatenate([chunk.bias for chunk in chunks]),
+        log_trust=np.zeros(len(hierarchy.label_order), np.float32),
+    )
+
+
+def split(tree: Tree) -> list[Packed]:
+    """The chunks of a tree; `join` makes the same tree of them, but for `log_trust`."""
+    return [_chunk_of(tree, chunk) for chunk in range(len(tree.chunk_scale))]
+
+
+def packed(chunk: Chunk, n_features: int) -> Packed:
+    """Weights as 16-bit whole numbers and their unit: half the size, no measurable loss.
+
+    The index has, for features that share their leading bits, where they begin: one bucket per
+    row or so.
+    """
+    scale = np.float32(np.abs(chunk.weight).max(initial=0) / np.iinfo(np.int16).max or 1.0)
+    weight = np.rint(chunk.weight / scale).astype(np.int16)
+    shift = max(0, (n_features // max(1, len(chunk.feature))).bit_length() - 1)
+    edges = np.arange((n_features - 1 >> shift) + 2, dtype=np.int64) << shift
+    buckets = np.searchsorted(chunk.feature, edges).astype(np.int32)
+    return Packed(
+        chunk.feature, chunk.entry, chunk.child, weight, scale, chunk.bias, shift, buckets
+    )
+
+
+def unpacked(chunk: Packed) -> Chunk:
+    """With numbers for weights."""
+    weight = chunk.weight * chunk.scale
+    return Chunk(chunk.feature, chunk.entry, chunk.child, weight, chunk.bias)
+
+
+def _chunk_of(tree: Tree, chunk: int) -> Packed:
+    first_row, last_row = tree.chunk_row[chunk : chunk + 2]
+    entry = tree.entry[first_row : last_row + 1]
+    entries = slice(entry[0], entry[-1])
+    return Packed(
+        feature=tree.feature[first_row:last_row],
+        entry=entry - entry[0],
+        child=tree.child[entries],
+        weight=tree.weight[entries],
+        scale=tree.chunk_scale[chunk],
+        bias=tree.bias[tree.chunk_child[chunk] - 1 : tree.chunk_child[chunk + 1] - 1],
+        shift=int(tree.chunk_shift[chunk]),
+        buckets=tree.buckets[tree.chunk_bucket[chunk] : tree.chunk_bucket[chunk + 1]] - first_row,
+    )
+
+
+def _ends(lengths: Sequence[int]) -> IntArray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
