@@ -17,6 +17,7 @@ _HOME = {
     "LabelTree": "umpteen.linear",
     "NearestCentroid": "umpteen.centroid",
     "Report": "umpteen.report",
+    "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
     "evaluate": "umpteen.report",
     "load": "umpteen.storage",
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from umpteen.linear import LabelTree
     from umpteen.report import Report, evaluate
     from umpteen.storage import load, save
+    from umpteen.tagger import Tagger
 
 
 def __getattr__(name: str) -> Any:

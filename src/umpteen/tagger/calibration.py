@@ -1,0 +1,83 @@
+"""From a classifier's scores to probabilities, learned on samples that it has not seen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from umpteen.base import TopK
+from umpteen.storage import storable
+
+RANKS = 20  # answers per sample that take part
+_FEWEST_ANSWERS = 20  # per step of the isotonic curve
+_MOST_STEPS = 200
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@storable
+@dataclass(eq=False, frozen=True)
+class Calibration:
+    """A score's probability of being right, given the other scores of the same sample.
+
+    Two steps. An isotonic curve (`knots`, `heights`) takes any score to a first guess `p`. A
+    logistic regression then corrects it by how far `p` is below the sample's best guess, and by
+    the sum of its guesses: a label among many strong ones is not what it is alone. The order of
+    a sample's labels does not change.
+    """
+
+    knots: FloatArray
+    heights: FloatArray
+    weights: FloatArray  # of logit p, its distance from the best, log of the sum, and 1
+
+    @classmethod
+    def learn(cls, top: TopK, hits: BoolArray) -> "Calibration":
+        """From answers to samples and which of them are right, both (samples, RANKS)."""
+        given = top.labels >= 0
+        knots, heights = _isotonic_steps(top.scores[given].astype(np.float64), hits[given])
+        first = cls(knots, heights, np.array([1.0, 0.0, 0.0, 0.0]))
+        evidence = first._evidence(top)[given]
+        if hits[given].all() or not hits[given].any():
+            return first
+        model = LogisticRegression(C=10.0, max_iter=1000).fit(evidence, hits[given])
+        weights = np.append(model.coef_[0], model.intercept_[0])
+        return cls(knots, heights, weights) if weights[0] + weights[1] > 0 else first
+
+    def __call__(self, top: TopK) -> TopK:
+        """The same answers with probabilities for scores."""
+        if top.labels.size == 0:
+            return top
+        margins = self._evidence(top) @ self.weights[:3] + self.weights[3]
+        return TopK(top.labels, np.where(top.labels >= 0, expit(margins), -np.inf))
+
+    def _evidence(self, top: TopK) -> FloatArray:
+        """(samples, k, 3): what the logistic regression looks at."""
+        given = top.labels >= 0
+        guess = np.interp(np.where(given, top.scores, 0), self.knots, self.heights)
+        first = logit(guess)
+        total = np.log(np.where(given, guess, 0)[:, :RANKS].sum(axis=1, keepdims=True) + 1e-9)
+        return np.stack(np.broadcast_arrays(first, first - first[:, :1], total), axis=-1)
+
+
+def _isotonic_steps(scores: FloatArray, hits: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Scores and the shares of right answers near them, both rising.
+
+    Between steps the curve is drawn straight, so that different scores stay different, and no
+    step claims certainty: half a right and half a wrong answer are added to each.
+    """
+    order = np.argsort(scores, kind="stable")
+    n_steps = int(np.clip(len(order) // _FEWEST_ANSWERS, 1, _MOST_STEPS))
+    parts = np.array_split(order, n_steps)
+    sizes = np.array([len(part) for part in parts])
+    means = np.array([scores[part].mean() for part in parts])
+    shares = np.array([hits[part].mean() for part in parts])
+    rising = IsotonicRegression().fit_transform(means, shares, sample_weight=sizes)
+    _, block = np.unique(rising, return_inverse=True)
+    size = np.bincount(block, sizes)
+    knots = np.bincount(block, means * sizes) / size
+    heights = (np.bincount(block, shares * sizes) + 0.5) / (size + 1)
+    return knots, np.maximum.accumulate(heights)

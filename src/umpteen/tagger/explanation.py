@@ -1,0 +1,181 @@
+"""Why a text gets a label, in words."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from scipy.sparse import csr_matrix, vstack
+
+from umpteen.base import ExtremeClassifier
+from umpteen.linear import LabelTree
+from umpteen.linear.explanation import Explanation
+from umpteen.tagger.words import Words
+
+if TYPE_CHECKING:
+    from umpteen.tagger.tagger import Tagger
+
+Tags = list[tuple[str, float]]
+
+_STEP_WORDS, _STEP_LABELS, _SHOWN, _NEIGHBOURS = 3, 3, 8, 3
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """A decision on the way to the label: `labels` are some of the `n_labels` below the node."""
+
+    labels: list[str]
+    n_labels: int
+    words: Tags
+    margin: float
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A training text like this one."""
+
+    text: str
+    labels: list[str]
+    similarity: float
+
+
+@dataclass(frozen=True)
+class TagExplanation:
+    """Why a label gets its probability: `print` it, or see `to_dict`.
+
+    `words` are the words of the text by what they add to the label's own decision, largest
+    first; for a `LabelTree` that is exact: `margin = bias + sum of all words`. For classifiers
+    that cannot tell (`exact` is false) it is how much the score falls without the word.
+    `path` is the way through the label tree from the top down, and `neighbours` are the nearest
+    training texts, where the tagger kept them.
+    """
+
+    label: str
+    probability: float
+    words: Tags
+    exact: bool = True
+    bias: float = 0.0
+    margin: float = 0.0
+    path: tuple[PathStep, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything in plain types, ready for JSON."""
+        return asdict(self)
+
+    def __rich__(self) -> RenderableType:
+        parts: list[RenderableType] = [
+            Text(f"{self.label}  {self.probability:.3f}", style="bold"),
+            _word_table(self.words[:_SHOWN]),
+        ]
+        parts += [_step_line(step) for step in self.path]
+        parts += [_neighbour_line(one) for one in self.neighbours]
+        return Group(*parts)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(width=100, highlight=False, color_system=None)
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get().rstrip()
+
+
+def explain_tag(tagger: "Tagger", text: str, x: csr_matrix, label: int) -> TagExplanation:
+    """Why a text, whose features are the row `x`, gets a label."""
+    words, classifier = Words(tagger.vectorizer_).of_text(text), tagger.classifier_
+    found = TagExplanation(
+        label=tagger.label_names_.names[label],
+        probability=tagger._probability(x, label),
+        words=[],
+        neighbours=_neighbours(tagger, x),
+    )
+    if isinstance(classifier, LabelTree):
+        return _with_tree(found, classifier.explain(x, label), words, tagger)
+    return replace(found, words=_by_leaving_out(classifier, x, label, words), exact=False)
+
+
+def _with_tree(
+    found: TagExplanation, tree: Explanation, words: Mapping[int, str], tagger: "Tagger"
+) -> TagExplanation:
+    """Every word's part in the label's own decision, and the steps that lead to it.
+
+    With several trees, words are averaged, while the steps are those of the first.
+    """
+    if not tree.paths:
+        return found
+    *above, own = tree.paths[0].steps
+    names, counts = tagger.label_names_.names, tagger.label_counts_
+    path = tuple(
+        PathStep(
+            labels=[names[i] for i in step.labels[np.argsort(-counts[step.labels])][:_STEP_LABELS]],
+            n_labels=len(step.labels),
+            words=_largest(step.features, step.contributions, words)[:_STEP_WORDS],
+            margin=step.margin,
+        )
+        for step in above
+    )
+    parts = [(words.get(feature, f"#{feature}"), part) for feature, part in tree.features()]
+    return replace(found, words=parts, path=path, bias=own.bias, margin=own.margin)
+
+
+def _neighbours(tagger: "Tagger", x: csr_matrix) -> tuple[Neighbour, ...]:
+    texts, Y = tagger.replay_.texts, tagger.replay_.Y
+    if texts is None:
+        return ()
+    names = tagger.label_names_.names
+    return tuple(
+        Neighbour(
+            text=texts[row],
+            labels=[names[i] for i in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]],
+            similarity=similarity,
+        )
+        for row, similarity in tagger.replay_.nearest(x, _NEIGHBOURS)
+    )
+
+
+def _by_leaving_out(
+    classifier: ExtremeClassifier, x: csr_matrix, label: int, words: Mapping[int, str]
+) -> Tags:
+    """How much the label's score falls when each word is taken from the text."""
+    without = csr_matrix(vstack([x] * (x.nnz + 1)))
+    without.data[np.arange(x.nnz) * (x.nnz + 1)] = 0  # of row i its entry i
+    without.eliminate_zeros()
+    scores = _scores_of(classifier, without, label)
+    return _largest(x.indices, scores[-1] - scores[:-1], words)
+
+
+def _scores_of(classifier: ExtremeClassifier, X: csr_matrix, label: int) -> Any:
+    """The label's score for each row, 0 where it is not among the best hundred."""
+    top = classifier.predict_topk(X, k=min(100, classifier.n_labels_))
+    found = (top.labels == label).any(axis=1)
+    return np.where(found, np.where(top.labels == label, top.scores, 0).sum(axis=1), 0.0)
+
+
+def _largest(features: Any, parts: Any, words: Mapping[int, str]) -> Tags:
+    order = np.argsort(-np.abs(parts), kind="stable")
+    named = ((words.get(int(features[i]), f"#{features[i]}"), float(parts[i])) for i in order)
+    return [(word, part) for word, part in named if part]
+
+
+def _word_table(words: Tags) -> Table:
+    widest = max((abs(part) for _, part in words), default=1.0)
+    table = Table.grid(padding=(0, 2))
+    for word, part in words:
+        bar = "█" * max(1, round(20 * abs(part) / widest))
+        table.add_row(f"  {word}", f"{part:+.3f}", Text(bar, style="green" if part > 0 else "red"))
+    return table
+
+
+def _step_line(step: PathStep) -> Text:
+    words = ", ".join(word for word, part in step.words if part > 0) or "no word"
+    others = step.n_labels - len(step.labels)
+    more = f" and {others:,} more" if others else ""
+    return Text(f"  via {', '.join(step.labels)}{more}: {words}", style="dim")
+
+
+def _neighbour_line(one: Neighbour) -> Text:
+    return Text(f"  like {one.text!r:.60} ({', '.join(one.labels[:3])}; {one.similarity:.2f})")

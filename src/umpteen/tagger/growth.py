@@ -1,0 +1,176 @@
+"""Labels that come and go, and new samples, without learning everything again."""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csr_matrix
+
+from umpteen.errors import LabelsError, LabelsShapeError, ParameterError, RebuildDueWarning
+from umpteen.validation import check_names, check_texts
+
+if TYPE_CHECKING:
+    from umpteen.tagger.tagger import Tagger
+
+_MANY_NEW = 0.2  # share of labels that were added, from which on a new fit is worth its time
+
+
+def add_labels(tagger: "Tagger", names: Any, texts: Any, examples: Any) -> None:
+    """Give the tagger new labels: see `Tagger.add_labels`."""
+    names = check_names(names)
+    own_texts = _by_name(texts, names, "texts")
+    lists = {
+        name: check_texts(found, f"examples of {name!r}")
+        for name, found in _by_name(examples, names, "examples").items()
+    }
+    _check_new(tagger, names, own_texts, lists)
+    for name, text in own_texts.items():
+        lists.setdefault(name, [text])  # a text alone is the one example that there is
+    learn_new(tagger, names, own_texts, lists)
+
+
+def learn_new(
+    tagger: "Tagger", names: list[str], own_texts: Mapping[str, str], lists: Mapping[str, list[str]]
+) -> None:
+    """The work of `add_labels`, for checked input."""
+    samples = list(dict.fromkeys(text for found in lists.values() for text in found))
+    row_of = {text: row for row, text in enumerate(samples)}
+    grown = tagger.label_names_.with_new(names)
+    rows = np.concatenate([[row_of[text] for text in lists[name]] for name in names])
+    columns = np.repeat([grown.ids[name] for name in names], [len(lists[name]) for name in names])
+    ones = np.ones(len(rows), np.float32)
+    Y = csr_matrix((ones, (rows, columns)), shape=(len(samples), len(grown)))
+    Y.data[:] = 1  # a text that was given twice
+    X = tagger._features(samples)
+    replay = tagger.replay_.widened(len(grown)).joined(X, Y, samples)
+    label_features = tagger._features([own_texts.get(name, "") for name in names])
+    if hasattr(tagger.classifier_, "add_labels"):
+        first = len(tagger.label_names_)
+        tagger.classifier_.add_labels(replay.X, replay.Y[:, first:], label_features)
+    else:
+        _learn_again(tagger, replay.X, replay.Y)
+    tagger.n_samples_ += len(replay) - len(tagger.replay_)
+    tagger.label_names_, tagger.replay_ = grown, replay
+    tagger.label_counts_ = np.append(tagger.label_counts_, np.bincount(columns)[-len(names) :])
+    tagger.n_added_ += len(names)
+    _make_room(tagger, len(names))
+    if reason := rebuild_due(tagger):
+        warnings.warn(reason, RebuildDueWarning, stacklevel=4)
+
+
+def remove_labels(tagger: "Tagger", names: Any) -> None:
+    """Take labels from the tagger: see `Tagger.remove_labels`."""
+    names = check_names(names)
+    left = tagger.label_names_.without(names)
+    ids = np.array([tagger.label_names_.id_of(name) for name in names], np.int32)
+    if len(left.ids) == 0:
+        raise LabelsError("these are all labels that there are; at least one must stay")
+    Y = tagger.replay_.Y @ sparse.diags(~np.isin(np.arange(len(left)), ids), dtype=np.float32)
+    Y = csr_matrix(Y, dtype=np.float32)
+    Y.eliminate_zeros()
+    if hasattr(tagger.classifier_, "remove_labels"):
+        tagger.classifier_.remove_labels(ids)
+    else:
+        _learn_again(tagger, tagger.replay_.X, Y)
+    tagger.label_names_, tagger.replay_ = left, replace(tagger.replay_, Y=Y)
+    tagger.label_counts_[ids] = 0
+
+
+def learn_more(tagger: "Tagger", texts: list[str], lists: list[list[str]]) -> None:
+    """New samples for labels that are there: see `Tagger.partial_fit`."""
+    X, Y = tagger._features(texts), tagger.label_names_.matrix(lists)
+    replay = tagger.replay_.joined(X, Y, texts)
+    if hasattr(tagger.classifier_, "refit_labels"):
+        tagger.classifier_.refit_labels(replay.X, replay.Y, np.unique(Y.indices))
+    else:
+        _learn_again(tagger, replay.X, replay.Y)
+    tagger.n_samples_ += len(replay) - len(tagger.replay_)
+    tagger.label_counts_ = tagger.label_counts_ + np.bincount(Y.indices, minlength=Y.shape[1])
+    tagger.replay_ = replay
+
+
+def examples_of(
+    texts: list[str], lists: list[list[str]], names: Iterable[str]
+) -> dict[str, list[str]]:
+    """The texts that have each of some names."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for text, own in zip(texts, lists, strict=True):
+        for name in own:
+            if name in found:
+                found[name].append(text)
+    return found
+
+
+def rebuild_due(tagger: "Tagger") -> str | None:
+    """Why a new `fit` would be worth its time, if it would."""
+    share = tagger.n_added_ / len(tagger.label_names_.ids)
+    if share <= _MANY_NEW:
+        return None
+    return (
+        f"{tagger.n_added_:,} of {len(tagger.label_names_.ids):,} labels were added after the "
+        "last fit, to a tree that was grown without them: fit again for better answers"
+    )
+
+
+def _learn_again(tagger: "Tagger", X: csr_matrix, Y: csr_matrix) -> None:
+    """For classifiers that cannot do better: all of it, if all of it was kept."""
+    if len(tagger.replay_) < tagger.n_samples_:
+        raise ParameterError(
+            f"{type(tagger.classifier_).__name__} has to learn everything again, but only "
+            f"{len(tagger.replay_):,} of {tagger.n_samples_:,} samples were kept: fit with a "
+            "higher `replay`, or use a LabelTree"
+        )
+    tagger.classifier_.fit(X, Y)
+
+
+def _make_room(tagger: "Tagger", n_new: int) -> None:
+    """New labels in what was learned on held-out samples, where they do not occur."""
+    if tagger.held_out_ is not None:
+        n_relevant = np.append(tagger.held_out_.n_relevant, np.zeros(n_new, np.int64))
+        tagger.held_out_ = replace(tagger.held_out_, n_relevant=n_relevant)
+    thresholds = tagger.thresholds_
+    if thresholds is not None and thresholds.per_label is not None:
+        room: npt.NDArray[np.float32] = np.full(n_new, thresholds.least, np.float32)
+        per_label = np.append(thresholds.per_label, room)
+        tagger.thresholds_ = replace(thresholds, per_label=per_label)
+
+
+def _by_name(given: Any, names: list[str], what: str) -> dict[str, Any]:
+    """Something for each name: a dictionary, or a list in the order of the names."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        strangers = [str(name) for name in given if str(name) not in names]
+        if strangers:
+            raise LabelsError(f"{what} has {strangers[0]!r}, which is not among the names")
+        return {str(name): value for name, value in given.items()}
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(names):
+        size = len(given) if isinstance(given, Sequence) else 1
+        raise LabelsShapeError(
+            f"{len(names):,} names but {what} for {size:,}; expected a dictionary by name, or a "
+            f"list with the {what} of each name in order"
+        )
+    return {name: value for name, value in zip(names, given, strict=True) if value}
+
+
+def _check_new(
+    tagger: "Tagger", names: list[str], texts: Mapping[str, Any], lists: Mapping[str, Any]
+) -> None:
+    for name in names:
+        if name in tagger.label_names_.ids:
+            raise LabelsError(
+                f"{name!r} is a label already: use partial_fit to give it more examples"
+            )
+        if not lists.get(name) and not str(texts.get(name) or "").strip():
+            raise LabelsError(
+                f"{name!r} has neither examples nor a text: there is nothing to learn"
+            )
+    if len(tagger.replay_) == 0:
+        raise ParameterError(
+            "this tagger kept no training samples (replay=0), so nothing shows what a new label "
+            "is not: fit with replay=50_000, say"
+        )

@@ -1,0 +1,78 @@
+"""Label names and their ids, which never change."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from umpteen.data.samples import Samples
+from umpteen.data.vocabulary import label_vocabulary
+from umpteen.errors import LabelsError
+from umpteen.storage import storable
+
+_MOST_COMPARED = 100_000  # names that are looked at for what was meant: a second or so
+
+
+@storable
+@dataclass(eq=False, frozen=True)
+class LabelNames:
+    """The name of every label by id. A removed label keeps its id, which is not used again.
+
+    >>> names = LabelNames.of([["b", "a"], ["c"]]).without(["b"]).with_new(["d"])
+    >>> names.ids
+    {'a': 0, 'c': 2, 'd': 3}
+    """
+
+    names: list[str]
+    removed: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, labels: list[list[str]], label_texts: Mapping[str, str] | None = None) -> Self:
+        """Those of the samples in alphabetical order, then those that only have a text."""
+        samples = Samples(texts=[""] * len(labels), labels=labels)
+        return cls(label_vocabulary([samples], label_texts or {}) or [])
+
+    def __len__(self) -> int:
+        """How many ids were ever given."""
+        return len(self.names)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """The id of each name that is there."""
+        removed = set(self.removed)
+        return {name: i for i, name in enumerate(self.names) if i not in removed}
+
+    def id_of(self, name: Any) -> int:
+        """The id of one name, or an error with what was perhaps meant."""
+        if str(name) not in self.ids:
+            raise self._unknown(str(name))
+        return self.ids[str(name)]
+
+    def matrix(self, labels: list[list[str]]) -> csr_matrix:
+        """(texts, ids): the labels of each text; all names must be known."""
+        unknown = {name for names in labels for name in names} - self.ids.keys()
+        if unknown:
+            raise self._unknown(min(unknown))
+        ids = [sorted(self.ids[name] for name in names) for names in labels]
+        indptr = np.cumsum([0, *map(len, ids)])
+        indices = np.fromiter(chain.from_iterable(ids), np.int32, count=indptr[-1])
+        ones = np.ones(len(indices), np.float32)
+        return csr_matrix((ones, indices, indptr), shape=(len(labels), len(self)))
+
+    def with_new(self, names: Iterable[str]) -> "LabelNames":
+        """These and new ones after them."""
+        return LabelNames([*self.names, *names], self.removed)
+
+    def without(self, names: Iterable[str]) -> "LabelNames":
+        """These without some, whose ids stay empty."""
+        return LabelNames(self.names, sorted({*self.removed, *map(self.id_of, names)}))
+
+    def _unknown(self, name: str) -> LabelsError:
+        close = get_close_matches(name, self.ids, n=1) if len(self) < _MOST_COMPARED else []
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return LabelsError(f"{name!r} is not among the {len(self.ids):,} labels{hint}")

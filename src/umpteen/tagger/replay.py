@@ -1,0 +1,83 @@
+"""Training samples that a tagger keeps, for labels that come later and to show neighbours."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
+
+from umpteen.storage import storable
+
+
+@storable
+@dataclass(eq=False, frozen=True)
+class Replay:
+    """Features, labels and perhaps the texts of some training samples."""
+
+    X: csr_matrix
+    Y: csr_matrix
+    texts: list[str] | None = None
+
+    @classmethod
+    def drawn(
+        cls, X: csr_matrix, Y: csr_matrix, texts: list[str] | None, most: int, seed: int
+    ) -> Self:
+        """At most that many samples: half of them those with the rarest labels, half at random."""
+        if most >= X.shape[0]:
+            return cls(X, Y, texts)
+        random = np.random.default_rng(seed).permutation(X.shape[0])
+        rare = random[np.argsort(_rarest_label(Y)[random], kind="stable")][: most // 2]
+        others = random[~np.isin(random, rare)][: most - len(rare)]
+        rows = np.sort(np.append(rare, others))
+        return cls(X[rows], Y[rows], None if texts is None else [texts[row] for row in rows])
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def widened(self, n_labels: int) -> "Replay":
+        """With room for new labels."""
+        Y = self.Y
+        return replace(
+            self, Y=csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], n_labels))
+        )
+
+    def joined(self, X: csr_matrix, Y: csr_matrix, texts: list[str]) -> "Replay":
+        """With more samples; those that are there already get the new labels as well."""
+        number = {key: row for row, key in enumerate(_row_keys(X))}
+        same = [(row, number[key]) for row, key in enumerate(_row_keys(self.X)) if key in number]
+        old, given = np.array(same, np.int64).reshape(-1, 2).T
+        moved = csr_matrix((np.ones(len(old)), (old, given)), shape=(len(self), X.shape[0]))
+        merged = csr_matrix(self.Y + moved @ Y)
+        merged.data[:] = 1
+        new = np.setdiff1d(np.arange(X.shape[0]), given)
+        return Replay(
+            csr_matrix(sparse.vstack([self.X, X[new]])),
+            csr_matrix(sparse.vstack([merged, Y[new]]), dtype=np.float32),
+            None if self.texts is None else [*self.texts, *(texts[row] for row in new)],
+        )
+
+    def nearest(self, x: csr_matrix, k: int) -> list[tuple[int, float]]:
+        """The `k` samples most similar to the first row of `x`: number and cosine."""
+        similarity = np.asarray((self.X @ normalize(x).T).todense()).ravel()
+        order = np.argsort(-similarity, kind="stable")[:k]
+        return [(int(row), float(similarity[row])) for row in order if similarity[row] > 0]
+
+
+def _row_keys(X: csr_matrix) -> list[bytes]:
+    """Bytes that are the same for rows that are the same."""
+    return [
+        X.indices[first:last].tobytes() + X.data[first:last].tobytes()
+        for first, last in zip(X.indptr[:-1], X.indptr[1:], strict=True)
+    ]
+
+
+def _rarest_label(Y: csr_matrix) -> npt.NDArray[np.float64]:
+    """For each sample how many samples have its rarest label; without labels, infinitely many."""
+    counts = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.float64)
+    rarest = np.full(Y.shape[0], np.inf)
+    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    np.minimum.at(rarest, rows, counts[Y.indices])
+    return rarest

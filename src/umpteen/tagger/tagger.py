@@ -1,0 +1,374 @@
+"""Tagger: texts in, label names out."""
+
+from collections.abc import Iterable, Mapping
+from inspect import signature
+from numbers import Integral
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import HasMethods, Interval
+
+from umpteen import storage
+from umpteen.base import ExtremeClassifier, TopK
+from umpteen.errors import LabelsError, NotFittedError, ParameterError
+from umpteen.linear import LabelTree
+from umpteen.metrics.hits import found_in
+from umpteen.report import Report
+from umpteen.tagger.calibration import RANKS, Calibration
+from umpteen.tagger.evaluating import evaluate_tagger
+from umpteen.tagger.explanation import TagExplanation, explain_tag
+from umpteen.tagger.growth import (
+    add_labels,
+    examples_of,
+    learn_more,
+    learn_new,
+    rebuild_due,
+    remove_labels,
+)
+from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.replay import Replay
+from umpteen.tagger.thresholds import HeldOut, Thresholds, cut, tune
+from umpteen.tagger.words import Words
+from umpteen.text import Vectorizer
+from umpteen.validation import (
+    as_csr,
+    check_features,
+    check_k,
+    check_label_lists,
+    check_parameters,
+    check_texts,
+)
+
+Tags = list[tuple[str, float]]
+
+_HELD_OUT, _MOST_HELD_OUT, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
+_K, _K_BY_THRESHOLD = 5, 20
+
+
+@storage.storable
+class Tagger(BaseEstimator):
+    """Texts in, label names out: a vectorizer, a classifier and probabilities in one.
+
+    `fit` takes texts and, for each, the names of its labels. `predict` answers with names and
+    probabilities: of the labels that get 0.7, about 70 % are right. For that, `fit` first learns
+    from nine tenths of the texts and looks how often it is right on the rest (5,000 at most),
+    then learns from all of them; `calibrate=False` saves that half of the time, and `predict`
+    then answers with the classifier's own scores.
+
+    Parameters
+    ----------
+    classifier : any `ExtremeClassifier`; default `LabelTree()`.
+    vectorizer : default `umpteen.text.Vectorizer()`; anything with `fit_transform` and
+        `transform` works, but only ours can be saved.
+    calibrate : whether to learn probabilities.
+    replay : training samples that are kept as numbers, for `add_labels` and `partial_fit` to
+        learn against; 0 for a smaller model that can do neither.
+    keep_texts : whether to keep the texts of those as well, for `explain` to show the nearest.
+
+    >>> texts = ["red apple pie", "green apple", "iron ore", "copper ore mine"] * 5
+    >>> tagger = Tagger().fit(texts, [["fruit"], ["fruit"], ["metal"], ["metal", "mine"]] * 5)
+    >>> [name for name, _ in tagger.predict("an apple", k=1)]
+    ['fruit']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "classifier": [HasMethods(["fit", "predict_topk"]), None],
+        "vectorizer": [HasMethods(["fit_transform", "transform"]), None],
+        "calibrate": ["boolean"],
+        "replay": [Interval(Integral, 0, None, closed="left")],
+        "keep_texts": ["boolean"],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    classifier_: ExtremeClassifier
+    vectorizer_: Any
+    label_names_: LabelNames
+    label_counts_: npt.NDArray[np.int64]
+    n_samples_: int
+    n_added_: int
+    calibration_: Calibration | None
+    held_out_: HeldOut | None
+    thresholds_: Thresholds | None
+    replay_: Replay
+
+    def __init__(
+        self,
+        classifier: ExtremeClassifier | None = None,
+        *,
+        vectorizer: Any = None,
+        calibrate: bool = True,
+        replay: int = 50_000,
+        keep_texts: bool = False,
+        random_state: int = 0,
+    ) -> None:
+        self.classifier = classifier
+        self.vectorizer = vectorizer
+        self.calibrate = calibrate
+        self.replay = replay
+        self.keep_texts = keep_texts
+        self.random_state = random_state
+
+    def fit(self, texts: Any, labels: Any, label_texts: Mapping[str, str] | None = None) -> Self:
+        """Learn from texts and the names of their labels, and from texts of the labels if given.
+
+        `label_texts` maps names to texts; it may have labels that no text has, which a
+        classifier that learns from texts of labels can find all the same.
+        """
+        check_parameters(self)
+        texts = check_texts(texts)
+        lists = check_label_lists(labels, len(texts))
+        names = LabelNames.of(lists, label_texts)
+        vectorizer = self._new_vectorizer()
+        X, Y = as_csr(check_features(vectorizer.fit_transform(texts))), names.matrix(lists)
+        more = self._label_features(vectorizer, names, label_texts)
+        calibration, held_out = self._hold_out(X, Y, more)
+        self.classifier_ = self._new_classifier().fit(X, Y, **more)
+        self.vectorizer_, self.label_names_ = vectorizer, names
+        self.label_counts_ = np.bincount(Y.indices, minlength=Y.shape[1])
+        self.n_samples_, self.n_added_ = len(texts), 0
+        self.calibration_, self.held_out_, self.thresholds_ = calibration, held_out, None
+        kept = texts if self.keep_texts else None
+        self.replay_ = Replay.drawn(X, Y, kept, self.replay, self.random_state)
+        return self
+
+    def predict(
+        self, texts: Any, k: int | None = None, threshold: float | str | None = None
+    ) -> Tags | list[Tags]:
+        """The labels of a text, or of each of several texts: names and probabilities, best first.
+
+        At most `k` labels (5, or 20 with a threshold). `threshold=0.7` gives only labels whose
+        probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
+        `tune_thresholds` chose, and one of its metrics such as `"precision@0.9"` or `"micro_f1"`
+        those that reach it. A text without any known word gets no label.
+        """
+        one = isinstance(texts, str)
+        k = k if k is not None else (_K if threshold is None else _K_BY_THRESHOLD)
+        top = self.predict_topk([texts] if one else texts, k)
+        found = self._cut(top, threshold).names(self.label_names_.names)
+        return found[0] if one else found
+
+    def predict_topk(self, texts: Any, k: int = _K) -> TopK:
+        """The `k` best labels of each text as ids, which count the names in `label_names_`."""
+        self._check_fitted()
+        k = check_k(k)
+        return self._answer(self._features(check_texts(texts)), k)
+
+    def score(self, texts: Any, labels: Any) -> float:
+        """Precision at 1: how often the best label is right."""
+        texts = check_texts(texts)
+        lists = check_label_lists(labels, len(texts))
+        best = self.predict_topk(texts, k=1).names(self.label_names_.names)
+        right = [bool(tags) and tags[0][0] in own for tags, own in zip(best, lists, strict=True)]
+        return float(np.mean(right)) if right else 0.0
+
+    def evaluate(
+        self,
+        texts: Any,
+        labels: Any,
+        *,
+        ks: Iterable[int] = (1, 3, 5),
+        title: str = "",
+        n_examples: int = 12,
+    ) -> Report:
+        """How good the answers to texts are whose labels are known: print it, or `to_html`.
+
+        Use texts that the tagger did not learn from. A few of them, drawn at random, are shown
+        with the reasons for their best answer.
+        """
+        self._check_fitted()
+        texts = check_texts(texts)
+        lists = check_label_lists(labels, len(texts))
+        return evaluate_tagger(self, texts, lists, ks, title, n_examples)
+
+    def tune_thresholds(
+        self, metric: str = "micro_f1", texts: Any = None, labels: Any = None
+    ) -> Thresholds:
+        """Choose from which probability on a label is given; `predict(threshold="tuned")` uses it.
+
+        `metric` is `"micro_f1"`, `"macro_f1"` (each label has its own threshold), or a promise
+        such as `"precision@0.9"` (as many labels as possible, of which nine tenths are right) or
+        `"recall@0.8"`. Without `texts` and `labels` of your own, it is decided on the texts that
+        `fit` held out. Never give texts that the tagger learned from.
+        """
+        self.thresholds_ = tune(metric, self._judged(texts, labels))
+        return self.thresholds_
+
+    def add_labels(self, names: Any, texts: Any = None, examples: Any = None) -> Self:
+        """New labels, from examples or from their own texts, without learning the rest again.
+
+        `examples` has a list of texts for each name, `texts` a text that describes the label;
+        both in the order of `names`, or as dictionaries by name. A new label learns from its
+        examples (or from its text, if that is all) against the training samples that were kept:
+        those that the classifier would confuse it with, so that a label which comes with
+        positive examples only does not fire on everything. What the other labels get stays the
+        same to the bit; an answer changes only where a new label is among the best.
+
+        Words that no training text had stay unknown, unless the vectorizer hashes. When a fifth
+        of all labels are newcomers, a `RebuildDueWarning` says that `fit` is due.
+        """
+        self._check_fitted()
+        add_labels(self, names, texts, examples)
+        return self
+
+    def remove_labels(self, names: Any) -> Self:
+        """Forget labels: they are not answered any more. The ids of the others stay."""
+        self._check_fitted()
+        remove_labels(self, names)
+        return self
+
+    def partial_fit(self, texts: Any, labels: Any) -> Self:
+        """Learn from more texts; names that are new become labels.
+
+        The labels of these texts are learned again, from the samples that were kept and the new
+        ones; all others stay as they are. On a tagger that is not fitted yet, this is `fit`.
+        """
+        if not hasattr(self, "replay_"):
+            return self.fit(texts, labels)
+        texts = check_texts(texts)
+        lists = check_label_lists(labels, len(texts))
+        known = self.label_names_.ids.keys()
+        new = sorted({name for names in lists for name in names} - known)
+        if new:
+            learn_new(self, new, {}, examples_of(texts, lists, new))
+        old = [[name for name in names if name in known] for names in lists]
+        if any(old):
+            learn_more(self, texts, old)
+        return self
+
+    @property
+    def rebuild_due(self) -> str | None:
+        """Why a new `fit` would be worth its time, or None."""
+        self._check_fitted()
+        return rebuild_due(self)
+
+    def explain(self, text: str, label: Any = None) -> TagExplanation:
+        """Why a text gets a label (its best one by default): words, the way to it, neighbours."""
+        self._check_fitted()
+        (text,) = check_texts([text], "text")
+        x = self._features([text])
+        number = self._best_label(x, text) if label is None else self.label_names_.id_of(label)
+        return explain_tag(self, text, x, number)
+
+    def label_keywords(self, label: Any, k: int = 10) -> Tags:
+        """The words that speak most for a label, with their weights."""
+        self._check_fitted()
+        number = self.label_names_.id_of(label)
+        if not hasattr(self.classifier_, "label_keywords"):
+            raise ParameterError(f"{type(self.classifier_).__name__} has no keywords for labels")
+        words = Words(self.vectorizer_)
+        found = self.classifier_.label_keywords(number, check_k(k))
+        return [(words.name(feature), round(weight, 4)) for feature, weight in found]
+
+    def estimate(self, texts: Any, labels: Any) -> Any:
+        """What `fit` will need (memory, time, size of the model), from a small part of the work."""
+        texts = check_texts(texts)
+        lists = check_label_lists(labels, len(texts))
+        classifier = self._new_classifier()
+        if not hasattr(classifier, "estimate"):
+            raise ParameterError(f"{type(classifier).__name__} cannot estimate what it will need")
+        X = self._new_vectorizer().fit_transform(texts)
+        return classifier.estimate(X, LabelNames.of(lists).matrix(lists))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything into the folder `path`; `umpteen.load(path)` gives it back."""
+        self._check_fitted()
+        storage.save(self, path)
+
+    def _new_vectorizer(self) -> Any:
+        return Vectorizer() if self.vectorizer is None else clone(self.vectorizer)
+
+    def _new_classifier(self) -> ExtremeClassifier:
+        return LabelTree() if self.classifier is None else clone(self.classifier)
+
+    def _features(self, texts: list[str]) -> csr_matrix:
+        return as_csr(check_features(self.vectorizer_.transform(texts)))
+
+    def _label_features(
+        self, vectorizer: Any, names: LabelNames, label_texts: Mapping[str, str] | None
+    ) -> dict[str, csr_matrix]:
+        if label_texts is None:
+            return {}
+        classifier = self._new_classifier()
+        if "label_features" not in signature(classifier.fit).parameters:
+            raise ParameterError(
+                f"{type(classifier).__name__} does not learn from texts of labels: leave out "
+                "label_texts, or use a LabelTree"
+            )
+        texts = check_texts([label_texts.get(name, "") for name in names.names], "label_texts")
+        return {"label_features": csr_matrix(vectorizer.transform(texts))}
+
+    def _hold_out(
+        self, X: csr_matrix, Y: csr_matrix, more: dict[str, csr_matrix]
+    ) -> tuple[Calibration | None, HeldOut | None]:
+        """What the scores of held-out samples mean, from a classifier that did not see them."""
+        n = X.shape[0]
+        drawn = np.zeros(n, bool)
+        size = min(round(_HELD_OUT * n), _MOST_HELD_OUT)
+        drawn[np.random.default_rng(self.random_state).permutation(n)[:size]] = True
+        if not self.calibrate or n < _FEWEST or Y[~drawn].nnz == 0:
+            return None, None
+        trial = self._new_classifier().fit(X[~drawn], Y[~drawn], **more)
+        top = trial.predict_topk(X[drawn], RANKS)
+        if not (top.labels >= 0).any():
+            return None, None
+        calibration = Calibration.learn(top, found_in(Y[drawn], top.labels))
+        return calibration, HeldOut.of(calibration(top), Y[drawn])
+
+    def _answer(self, X: csr_matrix, k: int) -> TopK:
+        """Labels with probabilities; none where a text has no feature."""
+        n_asked = max(k, RANKS) if self.calibration_ else k
+        top = self.classifier_.predict_topk(X, n_asked)
+        if self.calibration_:
+            top = self.calibration_(top)
+        empty = (np.diff(X.indptr) == 0)[:, None]
+        labels, scores = top.labels[:, :k], top.scores[:, :k]
+        return TopK(np.where(empty, -1, labels), np.where(empty, -np.inf, scores))
+
+    def _cut(self, top: TopK, threshold: float | str | None) -> TopK:
+        if threshold is None:
+            return top
+        if threshold == "tuned":
+            if self.thresholds_ is None:
+                raise ParameterError("threshold='tuned' needs tune_thresholds(...) first")
+            return self.thresholds_.apply(top)
+        if isinstance(threshold, str):
+            return tune(threshold, self._judged(None, None)).apply(top)
+        if isinstance(threshold, bool) or not 0 <= threshold <= 1:
+            raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
+        return cut(top, threshold)
+
+    def _judged(self, texts: Any, labels: Any) -> HeldOut:
+        self._check_fitted()
+        if texts is not None:
+            texts = check_texts(texts)
+            lists = check_label_lists(labels, len(texts))
+            return HeldOut.of(self.predict_topk(texts, RANKS), self.label_names_.matrix(lists))
+        if self.held_out_ is None:
+            raise ParameterError(
+                "no texts were held out when this tagger was fitted: give texts and labels that "
+                "it did not learn from"
+            )
+        return self.held_out_
+
+    def _best_label(self, x: csr_matrix, text: str) -> int:
+        best = int(self._answer(x, 1).labels[0, 0])
+        if best < 0:
+            raise LabelsError(f"{text!r:.60} gets no label, as no word of it is known: name one")
+        return best
+
+    def _probability(self, x: csr_matrix, label: int) -> float:
+        """Of one label for one text; 0 where it is not among the best hundred."""
+        top = self._answer(x, min(100, len(self.label_names_)))
+        place = np.flatnonzero(top.labels[0] == label)
+        return float(top.scores[0, place[0]]) if len(place) else 0.0
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "replay_"):
+            raise NotFittedError(
+                "this Tagger is not fitted yet: call fit(texts, labels) first, or umpteen.load a "
+                "saved one"
+            )

@@ -1,0 +1,166 @@
+"""From which probability on a label is given, for the purpose that a person has."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen.base import TopK
+from umpteen.errors import ParameterError
+from umpteen.metrics.hits import found_in
+from umpteen.storage import storable
+
+METRICS = ("micro_f1", "macro_f1", "precision@0.9", "recall@0.8")
+_AT = re.compile(r"(precision|recall)@(0?\.\d+|1(?:\.0*)?)")
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@storable
+@dataclass(eq=False, frozen=True)
+class HeldOut:
+    """Answers to samples that were not learned from: probabilities and which are right."""
+
+    labels: npt.NDArray[np.int32]  # (samples, k)
+    probabilities: npt.NDArray[np.float32]
+    hits: npt.NDArray[np.bool_]
+    n_relevant: npt.NDArray[np.int64]  # (labels,) samples that each label is relevant to
+
+    @classmethod
+    def of(cls, top: TopK, Y: csr_matrix) -> "HeldOut":
+        """From answers with probabilities, and the right labels."""
+        n_relevant = np.bincount(Y.indices, minlength=Y.shape[1])
+        return cls(top.labels, top.scores, found_in(Y, top.labels), n_relevant)
+
+
+@storable
+@dataclass(eq=False, frozen=True)
+class Thresholds:
+    """`least` for all labels, or one `per_label`; what `metric` reached on held-out samples."""
+
+    metric: str
+    least: float
+    reached: float
+    per_label: npt.NDArray[np.float32] | None = None
+
+    def apply(self, top: TopK) -> TopK:
+        """Take away the answers below their threshold."""
+        least: float | npt.NDArray[np.float32] = self.least
+        if self.per_label is not None:
+            least = self.per_label[np.maximum(top.labels, 0)]
+        return cut(top, least)
+
+    def __str__(self) -> str:
+        own = "" if self.per_label is None else " (a threshold for each label)"
+        return f"{self.metric} {self.reached:.3f} on held-out samples, from {self.least:.3f}{own}"
+
+
+def cut(top: TopK, least: float | npt.NDArray[np.float32]) -> TopK:
+    """Take away the answers whose score is below `least`; what remains moves to the front."""
+    kept = (top.labels >= 0) & (top.scores >= least)
+    order = np.argsort(~kept, axis=1, kind="stable")
+    labels = np.take_along_axis(np.where(kept, top.labels, -1), order, axis=1)
+    scores = np.take_along_axis(np.where(kept, top.scores, -np.inf), order, axis=1)
+    return TopK(labels, scores)
+
+
+def tune(metric: str, held_out: HeldOut) -> Thresholds:
+    """The thresholds that are best for a metric on held-out samples."""
+    curve = _Curve.of(held_out)
+    if metric == "micro_f1":
+        return _best(metric, curve, curve.f1())
+    if metric == "macro_f1":
+        return _per_label(held_out)
+    wanted = _AT.fullmatch(metric)
+    if wanted is None:
+        raise ParameterError(
+            f"metric={metric!r} is not known; expected one of {', '.join(METRICS)} (with any "
+            "share between 0 and 1)"
+        )
+    return _reaching(metric, curve, wanted[1], float(wanted[2]))
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """For every threshold, from high to low: labels given and right, of all that are relevant."""
+
+    thresholds: FloatArray
+    given: FloatArray
+    right: FloatArray
+    relevant: int
+
+    @classmethod
+    def of(cls, held_out: HeldOut) -> "_Curve":
+        answered = held_out.labels >= 0
+        probabilities = held_out.probabilities[answered].astype(np.float64)
+        order = np.argsort(-probabilities, kind="stable")
+        right = np.cumsum(held_out.hits[answered][order])
+        last = np.append(np.diff(probabilities[order]) != 0, True)
+        given = np.arange(1, len(order) + 1)[last]
+        return cls(probabilities[order][last], given, right[last], int(held_out.n_relevant.sum()))
+
+    def f1(self) -> FloatArray:
+        return 2 * self.right / (self.given + self.relevant)
+
+    def precision(self) -> FloatArray:
+        return self.right / self.given
+
+    def recall(self) -> FloatArray:
+        return self.right / max(self.relevant, 1)
+
+
+def _best(metric: str, curve: _Curve, values: FloatArray) -> Thresholds:
+    at = int(np.argmax(values))
+    return Thresholds(metric, float(curve.thresholds[at]), float(values[at]))
+
+
+def _reaching(metric: str, curve: _Curve, name: str, share: float) -> Thresholds:
+    """Precision: as many labels as possible while it holds. Recall: as few as are needed."""
+    of: Callable[[_Curve], FloatArray] = getattr(_Curve, name)
+    values = of(curve)
+    enough = np.flatnonzero(values >= share)
+    if len(enough) == 0:
+        best = f"the best is {values.max(initial=0):.3f}"
+        raise ParameterError(f"{metric} cannot be reached on the held-out samples: {best}")
+    at = int(enough[-1] if name == "precision" else enough[0])
+    return Thresholds(metric, float(curve.thresholds[at]), float(values[at]))
+
+
+def _per_label(held_out: HeldOut) -> Thresholds:
+    """Each label's threshold of highest F1.
+
+    A rare label has too few held-out samples to trust: its right answers are therefore counted
+    half as seen and half as its probabilities promise. Labels that were never answered get the
+    median of the others.
+    """
+    answered = held_out.labels >= 0
+    labels, p = held_out.labels[answered], held_out.probabilities[answered].astype(np.float64)
+    order = np.lexsort((-p, labels))
+    labels, p, hits = labels[order], p[order], held_out.hits[answered][order]
+    starts = np.flatnonzero(np.diff(labels, prepend=-1))
+    sizes = np.diff(np.append(starts, len(labels)))
+    right = _running_sums((hits + p) / 2, starts, sizes)
+    n_relevant = held_out.n_relevant[labels[starts]]
+    relevant = np.maximum((n_relevant + np.add.reduceat(p, starts)) / 2, 1e-9)
+    given = np.arange(len(labels)) - np.repeat(starts, sizes) + 1
+    f1 = 2 * right / (given + np.repeat(relevant, sizes))
+    best = np.lexsort((-f1, labels))[starts]
+    per_label = np.full(len(held_out.n_relevant), np.median(p[best]), np.float32)
+    per_label[labels[starts]] = p[best]
+    seen_right = _running_sums(hits.astype(np.float64), starts, sizes)[best]
+    reached = 2 * seen_right / (given[best] + n_relevant)
+    n_labels = max(int(np.count_nonzero(held_out.n_relevant)), 1)
+    macro = float(reached[n_relevant > 0].sum()) / n_labels
+    return Thresholds("macro_f1", float(np.median(p[best])), macro, per_label)
+
+
+def _running_sums(
+    values: FloatArray, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+) -> FloatArray:
+    """Cumulative sums that begin anew at each start."""
+    total = np.cumsum(values)
+    before = total[starts] - values[starts]
+    return total - np.repeat(before, sizes)
