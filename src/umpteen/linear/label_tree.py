@@ -204,14 +204,16 @@ class LabelTree(ExtremeClassifier):
             beam_width = check_k(beam_width, name="beam_width")
         return self._topk(self._check_predict(X), k, beam_width)
 
-    def add_labels(self, X: Any, Y: Any, label_features: Any = None) -> Self:
+    def add_labels(
+        self, X: Any, Y: Any, label_features: Any = None, *, negative_weight: float = 1.0
+    ) -> Self:
         """New labels, without learning the others again.
 
         `Y` has a column for each new label (they are numbered from `n_labels_` on); samples
-        without any of them teach what the new labels are not: give some of the training samples.
-        A label goes to the leaf of the tree that its samples reach, so others keep their scores
-        to the bit. The tree itself is not changed for the newcomers: after very many of them,
-        `fit` again.
+        without any of them teach what the new labels are not: give some of the training samples,
+        and with `negative_weight` how many samples each of them stands for. A label goes to the
+        leaf of the tree that its samples reach, so others keep their scores to the bit. The tree
+        itself is not changed for the newcomers: after very many of them, `fit` again.
         """
         X, Y = self._check_more(X, Y)
         n_with = np.bincount(Y.indices, minlength=Y.shape[1])
@@ -221,9 +223,11 @@ class LabelTree(ExtremeClassifier):
                 "not: give samples without it as well, such as some of the training samples"
             )
         texts = self._texts_with(label_features, Y.shape[1])
-        solver, search = self._solver(self._first_seed()), self._search()
+        solver, search = self._solver(self._first_seed(), negative_weight), self._search()
         trees = [
-            add_labels(tree, X, Y, self.n_labels_, solver, search, self.max_leaf)
+            add_labels(
+                tree, X, Y, self.n_labels_, solver, search, self.max_leaf, self.labels_per_sample_
+            )
             for tree in self.trees_
         ]
         everything = csr_matrix((Y.data, Y.indices + self.n_labels_, Y.indptr), shape=(
@@ -231,7 +235,7 @@ class LabelTree(ExtremeClassifier):
         ))  # fmt: skip
         new = np.arange(self.n_labels_, everything.shape[1], dtype=np.int32)
         for tree in trees if self.trust else ():
-            learn_trust(tree, X, everything, search, new)
+            learn_trust(tree, X, everything, search, new, negative_weight)
         self.trees_, self.label_texts_, self.n_labels_ = trees, texts, everything.shape[1]
         return self
 
@@ -327,11 +331,11 @@ class LabelTree(ExtremeClassifier):
         width = int(beam_width or self.beam_width)
         return Search(width, float(self.path_weight), logistic, self.n_jobs)
 
-    def _solver(self, seed: int) -> Solver:
+    def _solver(self, seed: int, negative_weight: float = 1.0) -> Solver:
         return Solver(
             logistic=self.loss == "logistic",
-            cost=float(self.cost),
-            positive_weight=float(self.positive_weight),
+            cost=float(self.cost * negative_weight),
+            positive_weight=float(self.positive_weight / negative_weight),
             tolerance=float(self.tolerance),
             max_epochs=int(self.max_epochs),
             prune=float(self.prune),

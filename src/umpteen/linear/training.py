@@ -85,8 +85,9 @@ def train_tree(
 
 
 def learn_trust(
-    tree: Tree, X: csr_matrix, Y: csr_matrix, search: Search, of: npt.NDArray[np.int32]
-) -> None:
+    tree: Tree, X: csr_matrix, Y: csr_matrix, search: Search, of: npt.NDArray[np.int32],
+    negative_weight: float = 1.0,
+) -> None:  # fmt: skip
     """Lower the scores of the labels `of` that were often wrong on the training samples.
 
     A label's trust is its smoothed precision among the samples that rank it in their best ten
@@ -99,6 +100,7 @@ def learn_trust(
     right = named & found_in(Y, labels)
     n_named = np.bincount(labels[named], minlength=Y.shape[1])
     n_right = np.bincount(labels[right], minlength=Y.shape[1])
+    n_named = n_right + negative_weight * (n_named - n_right)
     trust = 0.3 * np.log((n_right + 1) / (n_named + 1.2))
     tree.log_trust[concerned] += np.minimum(trust, 0)[tree.hierarchy.label_order[concerned]]
 

@@ -21,18 +21,20 @@ from umpteen.linear.training import (
 )
 from umpteen.linear.tree import IntArray, Tree
 
-_LEAST = 0.01  # of a leaf's score: what is below is not reached anyway
+_SAMPLES_LOOKED_AT = 2000
 _CROWDED = 2  # times `max_leaf`: leaves that are fuller take no new labels
 
 
 def add_labels(
     tree: Tree, X: csr_matrix, Y: csr_matrix, first_id: int, solver: Solver, search: Search,
-    max_leaf: int,
+    max_leaf: int, n_usual: int,
 ) -> Tree:  # fmt: skip
     """The tree with the labels of `Y`'s columns, numbered from `first_id`.
 
     A label goes to the leaf that its samples reach best, and learns there from its samples
-    against all others that are sent to that leaf: what the tree would confuse it with.
+    against all others that are sent to that leaf: what the tree would confuse it with. The nodes
+    above did not learn to send its samples there; what they take from its score, more than from
+    the `n_usual` best labels of a sample, is given back as trust.
     """
     sent = _leaves_of(tree, X, max(solver.hard_negatives, search.beam_width), search)
     leaves = _choose_leaves(Y, sent, np.diff(_leaf_starts(tree)), _CROWDED * max_leaf)
@@ -53,7 +55,8 @@ def add_labels(
         added.setdefault(first_leaf + leaf, []).append(part)
     grown = with_labels(tree, added, X.shape[1])
     place = np.argsort(grown.hierarchy.label_order)[-Y.shape[1] :]
-    grown.log_trust[place] = search.path_weight * _detours(Y, sent, leaves)
+    detours = _detours(Y, sent, leaves) - _usual_detour(tree, X, sent, n_usual, search)
+    grown.log_trust[place] = search.path_weight * detours
     return grown
 
 
@@ -160,16 +163,34 @@ def _choose_leaves(Y: csr_matrix, sent: csr_matrix, sizes: IntArray, most: int) 
     return chosen
 
 
-def _detours(Y: csr_matrix, sent: csr_matrix, leaves: IntArray) -> npt.NDArray[np.float32]:
-    """How much less the nodes above think of a new label's leaf than of the best, on average.
+def _detours(Y: csr_matrix, sent: csr_matrix, leaves: IntArray) -> npt.NDArray[np.float64]:
+    """How much less the nodes above think of each label's leaf than of a sample's best leaf.
 
-    They did not learn to send its samples there; this is given back to its score.
+    In logarithms, on average over the samples that `Y` (samples, labels) gives the label and
+    that reach its leaf.
     """
-    best = np.log(np.asarray(sent.max(axis=1).todense()).ravel().clip(_LEAST))
     rows, labels = Y.nonzero()
-    own = np.log(np.asarray(sent[rows, leaves[labels]]).ravel().clip(_LEAST))
-    n = np.maximum(np.bincount(labels, minlength=Y.shape[1]), 1)
-    return (np.bincount(labels, best[rows] - own, minlength=Y.shape[1]) / n).astype(np.float32)
+    own = np.asarray(sent[rows, leaves[labels]]).ravel()
+    rows, labels, own = rows[own > 0], labels[own > 0], own[own > 0]
+    best = np.asarray(sent.max(axis=1).todense()).ravel()[rows]
+    n_samples = np.maximum(np.bincount(labels, minlength=Y.shape[1]), 1)
+    return np.bincount(labels, np.log(best / own), minlength=Y.shape[1]) / n_samples
+
+
+def _usual_detour(
+    tree: Tree, X: csr_matrix, sent: csr_matrix, n_usual: int, search: Search
+) -> float:
+    """The same for labels that the tree knows, on average over the best few of some samples."""
+    part = slice(0, _SAMPLES_LOOKED_AT)
+    best, _ = search_tree(tree, X[part], n_usual, search)
+    rows, ranks = np.nonzero(best >= 0)
+    hierarchy = tree.hierarchy
+    leaf_of = np.zeros(hierarchy.label_order.max() + 1, np.int32)
+    sizes = np.diff(_leaf_starts(tree))
+    leaf_of[hierarchy.label_order] = np.repeat(np.arange(len(sizes)), sizes)
+    leaves = leaf_of[best[rows, ranks]]
+    pairs = csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))))
+    return float(_detours(pairs, sent[part], leaves).mean()) if len(rows) else 0.0
 
 
 def _parts(leaves: IntArray) -> Iterable[tuple[int, IntArray]]:

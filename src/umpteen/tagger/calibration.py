@@ -40,9 +40,9 @@ class Calibration:
         given = top.labels >= 0
         knots, heights = _isotonic_steps(top.scores[given].astype(np.float64), hits[given])
         first = cls(knots, heights, np.array([1.0, 0.0, 0.0, 0.0]))
-        evidence = first._evidence(top)[given]
         if hits[given].all() or not hits[given].any():
             return first
+        evidence = np.stack(np.broadcast_arrays(*first._evidence(top)), axis=-1)[given]
         model = LogisticRegression(C=10.0, max_iter=1000).fit(evidence, hits[given])
         weights = np.append(model.coef_[0], model.intercept_[0])
         return cls(knots, heights, weights) if weights[0] + weights[1] > 0 else first
@@ -51,16 +51,18 @@ class Calibration:
         """The same answers with probabilities for scores."""
         if top.labels.size == 0:
             return top
-        margins = self._evidence(top) @ self.weights[:3] + self.weights[3]
+        guess, distance, total = self._evidence(top)
+        own, other, among, constant = self.weights
+        margins = own * guess + other * distance + among * total + constant
         return TopK(top.labels, np.where(top.labels >= 0, expit(margins), -np.inf))
 
-    def _evidence(self, top: TopK) -> FloatArray:
-        """(samples, k, 3): what the logistic regression looks at."""
+    def _evidence(self, top: TopK) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What the logistic regression looks at, (samples, k) and (samples, 1)."""
         given = top.labels >= 0
         guess = np.interp(np.where(given, top.scores, 0), self.knots, self.heights)
-        first = logit(guess)
         total = np.log(np.where(given, guess, 0)[:, :RANKS].sum(axis=1, keepdims=True) + 1e-9)
-        return np.stack(np.broadcast_arrays(first, first - first[:, :1], total), axis=-1)
+        margin = logit(guess)
+        return margin, margin - margin[:, :1], total
 
 
 def _isotonic_steps(scores: FloatArray, hits: BoolArray) -> tuple[FloatArray, FloatArray]:

@@ -50,7 +50,10 @@ def learn_new(
     label_features = tagger._features([own_texts.get(name, "") for name in names])
     if hasattr(tagger.classifier_, "add_labels"):
         first = len(tagger.label_names_)
-        tagger.classifier_.add_labels(replay.X, replay.Y[:, first:], label_features)
+        stands_for = tagger.n_samples_ / len(tagger.replay_)
+        tagger.classifier_.add_labels(
+            replay.X, replay.Y[:, first:], label_features, negative_weight=stands_for
+        )
     else:
         _learn_again(tagger, replay.X, replay.Y)
     tagger.n_samples_ += len(replay) - len(tagger.replay_)

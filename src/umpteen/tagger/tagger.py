@@ -61,7 +61,7 @@ class Tagger(BaseEstimator):
 
     Parameters
     ----------
-    classifier : any `ExtremeClassifier`; default `LabelTree()`.
+    classifier : any `ExtremeClassifier`; default `LabelTree(cost=1.0, positive_weight=1.0)`.
     vectorizer : default `umpteen.text.Vectorizer()`; anything with `fit_transform` and
         `transform` works, but only ours can be saved.
     calibrate : whether to learn probabilities.
@@ -282,7 +282,9 @@ class Tagger(BaseEstimator):
         return Vectorizer() if self.vectorizer is None else clone(self.vectorizer)
 
     def _new_classifier(self) -> ExtremeClassifier:
-        return LabelTree() if self.classifier is None else clone(self.classifier)
+        if self.classifier is not None:
+            return clone(self.classifier)  # type: ignore[no-any-return]
+        return LabelTree(cost=1.0, positive_weight=1.0)  # best for our features on validation
 
     def _features(self, texts: list[str]) -> csr_matrix:
         return as_csr(check_features(self.vectorizer_.transform(texts)))

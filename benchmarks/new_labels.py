@@ -1,0 +1,132 @@
+"""What labels lose that come late: added to a trained tagger, against training with all of them.
+
+`python benchmarks/new_labels.py [set ...] [--hide 0.05] [--replay 50000] [--part test]` hides a
+share of the labels, trains, adds them with their training texts as examples, and compares with a
+tagger that saw everything. `--part dev` is for choosing, `test` for reporting.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import umpteen as um
+from umpteen.metrics import psp_at_k
+from umpteen.metrics.hits import found_in
+
+SETS = ("eurlex57k", "debian-tags", "cooking", "pydocs")
+K = 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--hide", type=float, nargs="+", default=[0.05])
+    parser.add_argument("--replay", type=int, nargs="+", default=[50_000])
+    parser.add_argument("--part", choices=("dev", "test"), default="test")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", um.errors.RebuildDueWarning)
+    table = Table(
+        "set", "labels added", "tagger", "seconds", "P@1/3/5", "PSP@1/3/5", "added: recall@5",
+        "precision", "PSP@1/3/5",
+    )  # fmt: skip
+    for name in options.sets:
+        data = um.data.load(name)
+        if options.part == "dev" and data.dev is None:
+            data = data.split(0.15)
+        part = data.dev if options.part == "dev" else data.test
+        um.Tagger(calibrate=False).fit(data.train.texts[:500], data.train.labels[:500])  # compiles
+        for row in rows(name, data.train, part, options.hide, options.replay):
+            table.add_row(*row)
+    Console(width=150).print(table)
+
+
+def rows(name, train, part, shares, replays):
+    start = time.perf_counter()
+    full = um.Tagger(calibrate=False).fit(train.texts, train.labels)
+    seconds = time.perf_counter() - start
+    for share in shares:
+        hidden = hide(train.labels, share)
+        yield name, f"{len(hidden):,}", "all at once", *figures(full, train, part, hidden, seconds)
+        for replay in replays:
+            late = um.Tagger(calibrate=False, replay=replay).fit(
+                train.texts,
+                [[label for label in own if label not in hidden] for own in train.labels],
+            )
+            before = late.predict_topk(part.texts, K)
+            start = time.perf_counter()
+            late.add_labels(sorted(hidden), examples=examples(train, hidden))
+            spent = time.perf_counter() - start
+            assert unchanged(before, late.predict_topk(part.texts, K), min(late_ids(late, hidden)))
+            title = f"added, replay {min(replay, len(train)):,}"
+            yield name, f"{len(hidden):,}", title, *figures(late, train, part, hidden, spent)
+
+
+def hide(labels, share) -> set[str]:
+    every = sorted({label for own in labels for label in own})
+    drawn = np.random.default_rng(0).choice(len(every), round(share * len(every)), replace=False)
+    return {every[i] for i in drawn}
+
+
+def examples(train, hidden) -> dict[str, list[str]]:
+    found = {name: [] for name in hidden}
+    for text, own in zip(train.texts, train.labels, strict=True):
+        for label in own:
+            if label in hidden:
+                found[label].append(text)
+    return found
+
+
+def late_ids(tagger, hidden) -> list[int]:
+    return [tagger.label_names_.ids[name] for name in hidden]
+
+
+def unchanged(before, after, first_new) -> bool:
+    """Whether each text's old labels, where they are still answered, kept order and score."""
+    for i in range(len(before)):
+        old = after.labels[i] < first_new
+        n = np.count_nonzero(old)
+        same = before.labels[i, :n] == after.labels[i, old]
+        if not (same & (before.scores[i, :n] == after.scores[i, old])).all():
+            return False
+    return True
+
+
+def figures(tagger, train, part, hidden, seconds) -> tuple[str, ...]:
+    names = tagger.label_names_
+    Y_train = names.matrix(train.labels)
+    Y = names.matrix([[label for label in own if label in names.ids] for own in part.labels])
+    top = tagger.predict_topk(part.texts, K)
+    propensity = um.metrics.propensity(Y_train)
+    is_new = np.zeros(len(names), bool)
+    is_new[late_ids(tagger, hidden)] = True
+    given = is_new[top.labels] & (top.labels >= 0)
+    right = given & found_in(Y, top.labels)
+    only_new = without_others(Y, is_new)
+    labelled = np.flatnonzero(np.diff(only_new.indptr))
+    return (
+        f"{seconds:.1f}",
+        numbers(um.metrics.precision_at_k(Y, top, (1, 3, 5))),
+        numbers(psp_at_k(Y, top, (1, 3, 5), propensity)),
+        f"{100 * right.sum() / only_new.nnz:.1f}",
+        f"{100 * right.sum() / max(1, given.sum()):.1f}",
+        numbers(psp_at_k(only_new[labelled], top[labelled], (1, 3, 5), propensity)),
+    )
+
+
+def without_others(Y, kept):
+    chosen = Y.copy()
+    chosen.data = chosen.data * kept[chosen.indices]
+    chosen.eliminate_zeros()
+    return chosen
+
+
+def numbers(values) -> str:
+    return " ".join(f"{100 * value:.2f}" for value in values)
+
+
+if __name__ == "__main__":
+    main()
