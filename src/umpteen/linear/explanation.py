@@ -32,7 +32,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Path:
-    """The way through one tree: its score is exp of `log_trust` plus the steps' log-scores."""
+    """The way through one tree.
+
+    Its score is exp of `log_trust` plus the steps' log-scores, 1 at the most.
+    """
 
     steps: list[Step]
     log_trust: float
@@ -99,7 +102,7 @@ def _path(tree: Tree, x: csr_matrix, label: int, search: Search) -> Path | None:
     steps = [_step(tree, x, n, 1.0 if n >= below else search.path_weight, search) for n in numbers]
     log_trust = float(tree.log_trust[numbers[-1] - below])
     log_score = log_trust + sum(step.log_score for step in steps)
-    return Path(steps, log_trust, float(np.exp(log_score)))
+    return Path(steps, log_trust, float(np.exp(min(log_score, 0.0))))
 
 
 def _step(tree: Tree, x: csr_matrix, number: int, weight: float, search: Search) -> Step:

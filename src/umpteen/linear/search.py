@@ -43,8 +43,12 @@ def search_trees(trees: Sequence[Tree], X: csr_matrix, k: int, search: Search) -
 
 
 def _probabilities(labels: IntArray, logs: FloatArray) -> FloatArray:
-    """Never zero, so that the least likely label still differs from none."""
-    return np.where(labels < 0, logs, np.exp(np.maximum(logs, _LEAST_LOG)))
+    """Never zero, so that the least likely label still differs from none; and never above 1.
+
+    A label that was added later can get there: its `log_trust` makes up for a detour that most of
+    its samples take, but not all.
+    """
+    return np.where(labels < 0, logs, np.exp(np.clip(logs, _LEAST_LOG, 0)))
 
 
 def _ties_by_label(labels: IntArray, scores: FloatArray) -> Answer:
