@@ -26,10 +26,10 @@ _CROWDED = 2  # times `max_leaf`: leaves that are fuller take no new labels
 
 
 def add_labels(
-    tree: Tree, X: csr_matrix, Y: csr_matrix, first_id: int, solver: Solver, search: Search,
+    tree: Tree, X: csr_matrix, Y: csr_matrix, ids: IntArray, solver: Solver, search: Search,
     max_leaf: int,
 ) -> Tree:  # fmt: skip
-    """The tree with the labels of `Y`'s columns, numbered from `first_id`.
+    """The tree with the labels of `Y`'s columns, whose `ids` have no place in it yet.
 
     A label goes to the leaf that its samples reach best, and learns there from its samples
     against all others that are sent to that leaf: what the tree would confuse it with.
@@ -44,7 +44,7 @@ def add_labels(
         member = csr_matrix(Y[:, labels])
         samples = _with_negatives(reached[leaf], member)
         chunk = trainer.train(samples, member, 0, len(labels), int(labels[0]))
-        return Newcomers((labels + first_id).astype(np.int32), chunk)
+        return Newcomers(ids[labels].astype(np.int32), chunk)
 
     parts = list(_parts(leaves))
     learned = parallel.run(newcomers, parts, n_jobs=search.n_jobs)
@@ -52,18 +52,20 @@ def add_labels(
     for (leaf, _), part in zip(parts, learned, strict=True):
         added.setdefault(first_leaf + leaf, []).append(part)
     grown = with_labels(tree, added, X.shape[1])
-    place = np.argsort(grown.hierarchy.label_order)[-Y.shape[1] :]
-    grown.log_trust[place] = search.path_weight * _detours(Y, sent, leaves)
+    sorted_places = np.argsort(grown.hierarchy.label_order)
+    rank = np.searchsorted(grown.hierarchy.label_order, ids, sorter=sorted_places)
+    grown.log_trust[sorted_places[rank]] = search.path_weight * _detours(Y, sent, leaves)
     return grown
 
 
 def refit_labels(
-    tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search
-) -> Tree:
+    tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search,
+    max_leaf: int,
+) -> Tree:  # fmt: skip
     """The tree with the classifiers of some labels, and of the nodes above them, learned anew.
 
     As in `train_tree`, but only the chunks with such a child are touched, and in them only those
-    children.
+    children. Labels without a place, since they had no samples so far, are added.
     """
     hierarchy, chunks, concerned = tree.hierarchy, split(tree), _paths(tree, labels)
     trainer = ChunkTrainer(X, solver)
@@ -88,7 +90,10 @@ def refit_labels(
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
     new_tree = join(hierarchy, tree.node_chunk, chunks)
     new_tree.log_trust[:] = np.where(np.isin(hierarchy.label_order, labels), 0, tree.log_trust)
-    return new_tree
+    lost = np.setdiff1d(np.intersect1d(labels, Y.indices), hierarchy.label_order)
+    if len(lost) == 0:
+        return new_tree
+    return add_labels(new_tree, X, csr_matrix(Y[:, lost]), lost, solver, search, max_leaf)
 
 
 class _Part(NamedTuple):
