@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError, RebuildDueWarning
+from umpteen.tagger.replay import Replay
 from umpteen.validation import check_names, check_texts
 
 if TYPE_CHECKING:
@@ -53,9 +54,8 @@ def learn_new(
         tagger.classifier_.add_labels(replay.X, replay.Y[:, first:], label_features)
     else:
         _learn_again(tagger, replay.X, replay.Y)
-    tagger.n_samples_ += len(replay) - len(tagger.replay_)
-    tagger.label_names_, tagger.replay_ = grown, replay
-    tagger.label_counts_ = np.append(tagger.label_counts_, np.bincount(columns)[-len(names) :])
+    _adopt(tagger, replay)
+    tagger.label_names_ = grown
     tagger.n_added_ += len(names)
     _make_room(tagger, len(names))
     if reason := rebuild_due(tagger):
@@ -88,9 +88,7 @@ def learn_more(tagger: "Tagger", texts: list[str], lists: list[list[str]]) -> No
         tagger.classifier_.refit_labels(replay.X, replay.Y, np.unique(Y.indices))
     else:
         _learn_again(tagger, replay.X, replay.Y)
-    tagger.n_samples_ += len(replay) - len(tagger.replay_)
-    tagger.label_counts_ = tagger.label_counts_ + np.bincount(Y.indices, minlength=Y.shape[1])
-    tagger.replay_ = replay
+    _adopt(tagger, replay)
 
 
 def examples_of(
@@ -114,6 +112,18 @@ def rebuild_due(tagger: "Tagger") -> str | None:
         f"{tagger.n_added_:,} of {len(tagger.label_names_.ids):,} labels were added after the "
         "last fit, to a tree that was grown without them: fit again for better answers"
     )
+
+
+def _adopt(tagger: "Tagger", replay: Replay) -> None:
+    """Keep samples that new ones were joined to, and count what is new in them."""
+    n_labels = replay.Y.shape[1]
+    before, after = (
+        np.bincount(Y.indices, minlength=n_labels) for Y in (tagger.replay_.Y, replay.Y)
+    )
+    room = np.zeros(n_labels - len(tagger.label_counts_), np.int64)
+    tagger.label_counts_ = np.append(tagger.label_counts_, room) + after - before
+    tagger.n_samples_ += len(replay) - len(tagger.replay_)
+    tagger.replay_ = replay
 
 
 def _learn_again(tagger: "Tagger", X: csr_matrix, Y: csr_matrix) -> None:
