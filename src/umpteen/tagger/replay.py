@@ -45,7 +45,11 @@ class Replay:
         )
 
     def joined(self, X: csr_matrix, Y: csr_matrix, texts: list[str]) -> "Replay":
-        """With more samples; those that are there already get the new labels as well."""
+        """With more samples; those that are there already get the new labels as well.
+
+        So nothing is at once an example of a label and an example against it.
+        """
+        X, Y, texts = _each_once(X, Y, texts)
         number = {key: row for row, key in enumerate(_row_keys(X))}
         same = [(row, number[key]) for row, key in enumerate(_row_keys(self.X)) if key in number]
         old, given = np.array(same, np.int64).reshape(-1, 2).T
@@ -72,6 +76,19 @@ def _row_keys(X: csr_matrix) -> list[bytes]:
         X.indices[first:last].tobytes() + X.data[first:last].tobytes()
         for first, last in zip(X.indptr[:-1], X.indptr[1:], strict=True)
     ]
+
+
+def _each_once(
+    X: csr_matrix, Y: csr_matrix, texts: list[str]
+) -> tuple[csr_matrix, csr_matrix, list[str]]:
+    """The different rows of `X`, each with all labels that it has anywhere."""
+    number: dict[bytes, int] = {}
+    group = [number.setdefault(key, len(number)) for key in _row_keys(X)]
+    _, first = np.unique(group, return_index=True)
+    together = csr_matrix((np.ones(len(group)), (group, np.arange(len(group)))))
+    merged = csr_matrix(together @ Y, dtype=np.float32) if len(group) else Y
+    merged.data[:] = 1
+    return X[first], merged, [texts[row] for row in first]
 
 
 def _rarest_label(Y: csr_matrix) -> npt.NDArray[np.float64]:
