@@ -1,6 +1,7 @@
 """Training samples that a tagger keeps, for labels that come later and to show neighbours."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -63,9 +64,15 @@ class Replay:
             None if self.texts is None else [*self.texts, *(texts[row] for row in new)],
         )
 
+    @cached_property
+    def _lengths(self) -> npt.NDArray[np.float64]:
+        rows = np.repeat(np.arange(len(self)), np.diff(self.X.indptr))
+        return np.sqrt(np.bincount(rows, np.square(self.X.data), minlength=len(self)))
+
     def nearest(self, x: csr_matrix, k: int) -> list[tuple[int, float]]:
         """The `k` samples most similar to the first row of `x`: number and cosine."""
-        similarity = np.asarray((self.X @ normalize(x).T).todense()).ravel()
+        product = np.asarray((self.X @ normalize(x).T).todense()).ravel()
+        similarity = product / np.maximum(self._lengths, np.finfo(np.float32).tiny)
         order = np.argsort(-similarity, kind="stable")[:k]
         return [(int(row), float(similarity[row])) for row in order if similarity[row] > 0]
 
