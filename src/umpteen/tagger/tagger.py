@@ -346,6 +346,8 @@ class Tagger(BaseEstimator):
         if texts is not None:
             texts = check_texts(texts)
             lists = check_label_lists(labels, len(texts))
+            if not texts:
+                raise ParameterError("there are no texts to tune on: the list is empty")
             return HeldOut.of(self.predict_topk(texts, RANKS), self.label_names_.matrix(lists))
         if self.held_out_ is None:
             raise ParameterError(
