@@ -105,11 +105,13 @@ def examples_of(
 
 def rebuild_due(tagger: "Tagger") -> str | None:
     """Why a new `fit` would be worth its time, if it would."""
-    share = tagger.n_added_ / len(tagger.label_names_.ids)
-    if share <= _MANY_NEW:
+    ids = tagger.label_names_.ids
+    first_new = len(tagger.label_names_) - tagger.n_added_
+    n_new = sum(label >= first_new for label in ids.values())
+    if n_new <= _MANY_NEW * len(ids):
         return None
     return (
-        f"{tagger.n_added_:,} of {len(tagger.label_names_.ids):,} labels were added after the "
+        f"{n_new:,} of {len(ids):,} labels were added after the "
         "last fit, to a tree that was grown without them: fit again for better answers"
     )
 
