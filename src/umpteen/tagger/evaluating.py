@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.base import TopK
+from umpteen.metrics.inputs import check_ks
 from umpteen.report import Example, Report, evaluate
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def evaluate_tagger(
 
     Labels that the tagger does not know are relevant all the same, and missed.
     """
-    ks = tuple(ks)
+    ks = tuple(check_ks(ks))
     known = tagger.label_names_
     names = known.with_new(sorted(set(chain.from_iterable(lists)) - known.ids.keys()))
     top = tagger.predict_topk(texts, max(_ANSWERS, *ks))
