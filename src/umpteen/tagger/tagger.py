@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -337,7 +337,8 @@ class Tagger(BaseEstimator):
             return self.thresholds_.apply(top)
         if isinstance(threshold, str):
             return tune(threshold, self._judged(None, None)).apply(top)
-        if isinstance(threshold, bool) or not 0 <= threshold <= 1:
+        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+        if not is_number or not 0 <= threshold <= 1:
             raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
         return cut(top, threshold)
 
