@@ -14,6 +14,7 @@ from umpteen.storage import storable
 RANKS = 20  # answers per sample that take part
 _FEWEST_ANSWERS = 20  # per step of the isotonic curve
 _MOST_STEPS = 200
+_LARGEST = 15.0  # margin: its probability is just below 1 also in 32 bits
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -52,7 +53,8 @@ class Calibration:
         if top.labels.size == 0:
             return top
         margins = self._evidence(top) @ self.weights[:3] + self.weights[3]
-        return TopK(top.labels, np.where(top.labels >= 0, expit(margins), -np.inf))
+        probabilities = expit(np.clip(margins, -_LARGEST, _LARGEST))
+        return TopK(top.labels, np.where(top.labels >= 0, probabilities, -np.inf))
 
     def _evidence(self, top: TopK) -> FloatArray:
         """(samples, k, 3): what the logistic regression looks at."""
