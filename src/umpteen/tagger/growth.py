@@ -1,7 +1,7 @@
 """Labels that come and go, and new samples, without learning everything again."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,8 @@ def add_labels(tagger: "Tagger", names: Any, texts: Any, examples: Any) -> None:
         for name, found in _by_name(examples, names, "examples").items()
     }
     _check_new(tagger, names, own_texts, lists)
-    for name, text in own_texts.items():
+    own = check_texts(own_texts.values(), "texts of labels")
+    for name, text in zip(own_texts, own, strict=True):
         lists.setdefault(name, [text])  # a text alone is the one example that there is
     learn_new(tagger, names, own_texts, lists)
 
@@ -155,23 +156,33 @@ def _by_name(given: Any, names: list[str], what: str) -> dict[str, Any]:
     """Something for each name: a dictionary, or a list in the order of the names."""
     if given is None:
         return {}
-    if isinstance(given, Mapping):
-        strangers = [str(name) for name in given if str(name) not in names]
-        if strangers:
-            raise LabelsError(f"{what} has {strangers[0]!r}, which is not among the names")
-        return {str(name): value for name, value in given.items()}
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(names):
-        size = len(given) if isinstance(given, Sequence) else 1
+    if not isinstance(given, Mapping):
+        given = _in_order(given, names, what)
+    strangers = [str(name) for name in given if str(name) not in names]
+    if strangers:
+        raise LabelsError(f"{what} has {strangers[0]!r}, which is not among the names")
+    return {
+        str(name): value
+        for name, value in given.items()
+        if value is not None and (not isinstance(value, Sized) or len(value))
+    }
+
+
+def _in_order(given: Any, names: list[str], what: str) -> dict[str, Any]:
+    values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if len(values) != len(names):
         raise LabelsShapeError(
-            f"{len(names):,} names but {what} for {size:,}; expected a dictionary by name, or a "
-            f"list with the {what} of each name in order"
+            f"{len(names):,} names but {what} for {len(values):,}; expected a dictionary by name, "
+            f"or a list with the {what} of each name in order"
         )
-    return {name: value for name, value in zip(names, given, strict=True) if value}
+    return dict(zip(names, values, strict=True))
 
 
 def _check_new(
     tagger: "Tagger", names: list[str], texts: Mapping[str, Any], lists: Mapping[str, Any]
 ) -> None:
+    if not names:
+        raise LabelsError("there are no names: which labels are new?")
     for name in names:
         if name in tagger.label_names_.ids:
             raise LabelsError(
