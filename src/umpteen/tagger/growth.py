@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError, RebuildDueWarning
+from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.replay import Replay
 from umpteen.validation import check_names, check_texts
 
@@ -48,6 +49,7 @@ def learn_new(
     Y = csr_matrix((ones, (rows, columns)), shape=(len(samples), len(grown)))
     Y.data[:] = 1  # a text that was given twice
     X = tagger._features(samples)
+    _check_words(X, Y, grown)
     replay = tagger.replay_.widened(len(grown)).joined(X, Y, samples)
     label_features = tagger._features([own_texts.get(name, "") for name in names])
     if hasattr(tagger.classifier_, "add_labels"):
@@ -176,6 +178,18 @@ def _in_order(given: Any, names: list[str], what: str) -> dict[str, Any]:
             f"or a list with the {what} of each name in order"
         )
     return dict(zip(names, values, strict=True))
+
+
+def _check_words(X: csr_matrix, Y: csr_matrix, names: LabelNames) -> None:
+    """A label that is known by nothing would be given to whatever else is not known."""
+    n_examples, n_known = (
+        np.bincount(part.indices, minlength=len(names)) for part in (Y, Y[np.diff(X.indptr) > 0])
+    )
+    for label in np.flatnonzero((n_examples > 0) & (n_known == 0)):
+        raise LabelsError(
+            f"{names.names[label]!r} cannot be learned, as no word of its examples is known: give "
+            "examples with words of the training texts, or fit with Vectorizer(hashing=2**20)"
+        )
 
 
 def _check_new(
