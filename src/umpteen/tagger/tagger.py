@@ -39,6 +39,7 @@ from umpteen.validation import (
     check_features,
     check_k,
     check_label_lists,
+    check_label_texts,
     check_parameters,
     check_texts,
 )
@@ -121,6 +122,8 @@ class Tagger(BaseEstimator):
         check_parameters(self)
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
+        if label_texts is not None:
+            label_texts = check_label_texts(label_texts)
         names = LabelNames.of(lists, label_texts)
         vectorizer = self._new_vectorizer()
         X, Y = as_csr(check_features(vectorizer.fit_transform(texts))), names.matrix(lists)
@@ -298,7 +301,7 @@ class Tagger(BaseEstimator):
                 f"{type(classifier).__name__} does not learn from texts of labels: leave out "
                 "label_texts, or use a LabelTree"
             )
-        texts = check_texts([label_texts.get(name, "") for name in names.names], "label_texts")
+        texts = [label_texts.get(name, "") for name in names.names]
         return {"label_features": csr_matrix(vectorizer.transform(texts))}
 
     def _hold_out(

@@ -81,15 +81,31 @@ def check_names(names: Any, name: str = "names") -> list[str]:
     return _names(names, name)
 
 
+def check_label_texts(label_texts: Any) -> dict[str, str]:
+    """Texts of labels by name.
+
+    >>> check_label_texts({7: "a lucky number"})
+    {'7': 'a lucky number'}
+    """
+    if not isinstance(label_texts, Mapping):
+        raise TextsError(
+            f"label_texts is a {type(label_texts).__name__}; expected a dictionary from label "
+            "names to texts"
+        )
+    names = [_name(name, "label_texts") for name in label_texts]
+    texts = check_texts(label_texts.values(), "label_texts")
+    return dict(zip(names, texts, strict=True))
+
+
 def _names(names: Any, where: str) -> list[str]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         names = [names]
     return list(dict.fromkeys(_name(name, where) for name in names))
 
 
 def _name(name: Any, where: str) -> str:
-    is_missing = name is None or (isinstance(name, float) and np.isnan(name))
-    if is_missing or not getattr(type(name), "__hash__", None):
+    is_missing = name is None or (isinstance(name, float | np.floating) and np.isnan(name))
+    if is_missing or isinstance(name, bytes) or not getattr(type(name), "__hash__", None):
         raise LabelsError(
             f"{where} has {name!r:.60}, which is not a label name; expected texts or numbers, "
             "and an empty list for a text without labels"
