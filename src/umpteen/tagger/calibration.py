@@ -14,7 +14,7 @@ from umpteen.storage import storable
 RANKS = 20  # answers per sample that take part
 _FEWEST_ANSWERS = 20  # per step of the isotonic curve
 _MOST_STEPS = 200
-_LARGEST = 15.0  # margin: its probability is just below 1 also in 32 bits
+_LARGEST = 13.0  # margin: its probability is below 1 also in 32 bits and in six digits
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
