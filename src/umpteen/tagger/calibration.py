@@ -13,7 +13,7 @@ from umpteen.storage import storable
 
 RANKS = 20  # answers per sample that take part
 _FEWEST_ANSWERS = 20  # per step of the isotonic curve
-_MOST_STEPS = 200
+_FEWEST_STEPS, _MOST_STEPS = 10, 200  # few answers are better cut too fine than all alike
 _LARGEST = 13.0  # margin: its probability is below 1 also in 32 bits and in six digits
 
 FloatArray = npt.NDArray[np.float64]
@@ -72,7 +72,8 @@ def _isotonic_steps(scores: FloatArray, hits: BoolArray) -> tuple[FloatArray, Fl
     step claims certainty: half a right and half a wrong answer are added to each.
     """
     order = np.argsort(scores, kind="stable")
-    n_steps = int(np.clip(len(order) // _FEWEST_ANSWERS, 1, _MOST_STEPS))
+    fewest = min(len(order), _FEWEST_STEPS)
+    n_steps = int(np.clip(len(order) // _FEWEST_ANSWERS, fewest, _MOST_STEPS))
     parts = np.array_split(order, n_steps)
     sizes = np.array([len(part) for part in parts])
     means = np.array([scores[part].mean() for part in parts])
