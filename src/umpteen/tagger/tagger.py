@@ -207,8 +207,9 @@ class Tagger(BaseEstimator):
         both in the order of `names`, or as dictionaries by name. A new label learns from its
         examples (or from its text, if that is all) against the training samples that were kept:
         those that the classifier would confuse it with, so that a label which comes with
-        positive examples only does not fire on everything. What the other labels get stays the
-        same to the bit; an answer changes only where a new label is among the best.
+        positive examples only does not fire on everything. The scores of all other labels stay
+        the same to the bit, and so do their probabilities unless a new label is among the best
+        twenty, which a probability takes into account.
 
         Words that no training text had stay unknown, unless the vectorizer hashes. When a fifth
         of all labels are newcomers, a `RebuildDueWarning` says that `fit` is due.
