@@ -170,7 +170,9 @@ def _word_table(words: Tags) -> Table:
     table = Table.grid(padding=(0, 2))
     for word, part in words:
         bar = "█" * max(1, round(20 * abs(part) / widest))
-        table.add_row(f"  {word}", f"{part:+.3f}", Text(bar, style="green" if part > 0 else "red"))
+        table.add_row(
+            Text(f"  {word}"), f"{part:+.3f}", Text(bar, style="green" if part > 0 else "red")
+        )
     return table
 
 
