@@ -92,8 +92,9 @@ def _each_once(
     number: dict[bytes, int] = {}
     group = [number.setdefault(key, len(number)) for key in _row_keys(X)]
     _, first = np.unique(group, return_index=True)
-    together = csr_matrix((np.ones(len(group)), (group, np.arange(len(group)))))
-    merged = csr_matrix(together @ Y, dtype=np.float32) if len(group) else Y
+    members = np.ones(len(group)), (group, np.arange(len(group)))
+    together = csr_matrix(members, shape=(len(number), len(group)))
+    merged = csr_matrix(together @ Y, dtype=np.float32)
     merged.data[:] = 1
     return X[first], merged, [texts[row] for row in first]
 
