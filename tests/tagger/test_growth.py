@@ -270,6 +270,7 @@ def test_removed_labels_are_never_answered_again(classifier):
     assert tagger.remove_labels(gone) is tagger
     assert tagger.label_names_.ids == {n: i for n, i in ids.items() if n not in gone}
     assert not set(gone) & {name for tags in tagger.predict(TEST, k=24) for name, _ in tags}
+    assert (tagger.label_counts_ == np.bincount(tagger.replay_.Y.indices, minlength=21)).all()
     if isinstance(classifier, um.LabelTree):
         again = tagger.classifier_.predict_topk(tagger.vectorizer_.transform(TEST), 24)
         for row in range(len(TEST)):
