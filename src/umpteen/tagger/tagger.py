@@ -134,7 +134,7 @@ class Tagger(BaseEstimator):
         self.label_counts_ = np.bincount(Y.indices, minlength=Y.shape[1])
         self.n_samples_, self.n_added_ = len(texts), 0
         self.calibration_, self.held_out_, self.thresholds_ = calibration, held_out, None
-        kept = texts if self.keep_texts else None
+        kept = list(texts) if self.keep_texts else None
         self.replay_ = Replay.drawn(X, Y, kept, self.replay, self.random_state)
         return self
 
