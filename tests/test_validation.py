@@ -174,12 +174,12 @@ def test_texts_in_any_container_are_the_same_list(texts, container):
 @pytest.mark.parametrize(
     ("texts", "match"),
     [
-        ("a text", r"mine is one text, 'a text'; expected a list of texts: \[text\]"),
-        (b"bytes", "mine is a bytes"),
-        (None, "mine is a NoneType"),
-        (7, "mine is a int"),
-        ({"a": "b"}, "mine is a dict"),
-        (["a", None], r"mine\[1\] is None, a NoneType.*use '' where"),
+        ("a text", r"mine is the single text 'a text'; expected a list.*\[text\]"),
+        (b"bytes", "mine is the single text b'bytes'"),
+        (None, "mine is None, a NoneType"),
+        (7, "mine is 7, a int"),
+        ({"a": "b"}, "mine is {'a': 'b'}, a dict"),
+        (["a", None], r"mine\[1\] is None, a NoneType.*an empty text"),
         (["a", b"b"], r"mine\[1\] is b'b', a bytes"),
         ([["a"]], r"mine\[0\] is \['a'\], a list"),
         ([float("nan")], r"mine\[0\] is nan, a float"),

@@ -176,6 +176,13 @@ def test_neighbours_are_the_most_similar_texts_that_were_kept(vectorizer):
     assert (same.text, same.similarity) == (TEXTS[3], pytest.approx(1, abs=1e-5))
 
 
+def test_texts_that_were_kept_do_not_change_with_the_list_that_was_given():
+    texts = list(TEXTS)
+    tagger = Tagger(small_tree(), keep_texts=True).fit(texts, LABELS)
+    texts[:] = ["changed"] * len(texts)
+    assert tagger.explain(TEXTS[3]).neighbours[0].text == TEXTS[3]
+
+
 def test_neighbours_know_what_came_later():
     tagger = fitted(keep_texts=True).add_labels("new", examples=[["word3a word3b common39"]])
     tagger.remove_labels(name_of(3))

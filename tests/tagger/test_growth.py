@@ -221,7 +221,7 @@ def test_tuned_thresholds_have_room_for_new_labels():
         (["a", "b"], "common1", None, LabelsShapeError, "2 names but texts for 1"),
         (["a", "b"], None, 7, LabelsShapeError, "2 names but examples for 1"),
         ("new", None, {"old": ["common1"]}, LabelsError, "'old', which is not among the names"),
-        ("new", None, ["common1"], TextsError, r"one text, 'common1'.*\[text\]"),
+        ("new", None, ["common1"], TextsError, r"single text 'common1'.*\[text\]"),
         ("new", None, {"new": [None]}, TextsError, "None"),
         ("new", {"new": 7}, None, TextsError, "7"),
         ([], None, None, LabelsError, "no names"),

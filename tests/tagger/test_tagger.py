@@ -220,10 +220,10 @@ def test_a_classifier_that_cannot_use_texts_of_labels_says_so():
 @pytest.mark.parametrize(
     ("texts", "labels", "error", "match"),
     [
-        ("one text", ["a"], TextsError, r"one text, 'one text'.*\[text\]"),
+        ("one text", ["a"], TextsError, r"single text 'one text'.*\[text\]"),
         (None, [], TextsError, "NoneType"),
         ({"a": 1}, ["a"], TextsError, "dict"),
-        (b"ab", [["a"], ["b"]], TextsError, "bytes"),
+        (b"ab", [["a"], ["b"]], TextsError, "single text b'ab'"),
         (["a", None], ["x", "y"], TextsError, r"texts\[1\] is None"),
         (["a", 3], ["x", "y"], TextsError, r"texts\[1\] is 3, a int"),
         (["a", "b"], ["x"], LabelsShapeError, "2 texts but 1 lists of labels"),
