@@ -61,8 +61,6 @@ def learn_new(
     tagger.label_names_ = grown
     tagger.n_added_ += len(names)
     _make_room(tagger, len(names))
-    if reason := rebuild_due(tagger):
-        warnings.warn(reason, RebuildDueWarning, stacklevel=4)
 
 
 def remove_labels(tagger: "Tagger", names: Any) -> None:
@@ -117,6 +115,12 @@ def rebuild_due(tagger: "Tagger") -> str | None:
         f"{n_new:,} of {len(ids):,} labels were added after the "
         "last fit, to a tree that was grown without them: fit again for better answers"
     )
+
+
+def warn_if_rebuild_due(tagger: "Tagger") -> None:
+    """To be called by a method of the tagger: the warning names the line that called that."""
+    if reason := rebuild_due(tagger):
+        warnings.warn(reason, RebuildDueWarning, stacklevel=3)
 
 
 def _adopt(tagger: "Tagger", replay: Replay) -> None:

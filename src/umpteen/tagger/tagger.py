@@ -28,6 +28,7 @@ from umpteen.tagger.growth import (
     learn_new,
     rebuild_due,
     remove_labels,
+    warn_if_rebuild_due,
 )
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.replay import Replay
@@ -216,6 +217,7 @@ class Tagger(BaseEstimator):
         """
         self._check_fitted()
         add_labels(self, names, texts, examples)
+        warn_if_rebuild_due(self)
         return self
 
     def remove_labels(self, names: Any) -> Self:
@@ -241,6 +243,8 @@ class Tagger(BaseEstimator):
         old = [[name for name in names if name in known] for names in lists]
         if any(old):
             learn_more(self, texts, old)
+        if new:
+            warn_if_rebuild_due(self)
         return self
 
     @property
