@@ -254,7 +254,10 @@ def test_many_newcomers_make_a_rebuild_due():
         tagger.add_labels(["a", "b", "c"], examples=[["common1"], ["common2"], ["common3"]])
     assert caught[0].filename == __file__
     assert "6 of 27" in tagger.rebuild_due
-    tagger.remove_labels(["a", "b"])
+    with pytest.warns(RebuildDueWarning) as caught:
+        tagger.partial_fit(["common4"], [["d"]])
+    assert caught[0].filename == __file__
+    tagger.remove_labels(["a", "b", "d"])
     assert tagger.rebuild_due is None
     assert tagger.fit(TEXTS, LABELS).rebuild_due is None
 
