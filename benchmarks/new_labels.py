@@ -1,6 +1,6 @@
 """What labels lose that come late: added to a trained tagger, against training with all of them.
 
-`python benchmarks/new_labels.py [set ...] [--hide 0.05] [--replay 50000] [--part test]` hides a
+`python benchmarks/new_labels.py [set ...] [--hide 0.05] [--replay 20000] [--new-texts] [--part test]` hides a
 share of the labels, trains, adds them with their training texts as examples, and compares with a
 tagger that saw everything. `--part dev` is for choosing, `test` for reporting.
 """
@@ -25,7 +25,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--hide", type=float, nargs="+", default=[0.05])
-    parser.add_argument("--replay", type=int, nargs="+", default=[50_000])
+    parser.add_argument("--replay", type=int, nargs="+", default=[20_000])
+    parser.add_argument(
+        "--new-texts", action="store_true", help="hide the texts of the hidden labels as well"
+    )
     parser.add_argument("--part", choices=("dev", "test"), default="test")
     options = parser.parse_args()
     warnings.simplefilter("ignore", um.errors.RebuildDueWarning)
@@ -39,23 +42,21 @@ def main() -> None:
             data = data.split(0.15)
         part = data.dev if options.part == "dev" else data.test
         um.Tagger(calibrate=False).fit(data.train.texts[:500], data.train.labels[:500])  # compiles
-        for row in rows(name, data.train, part, options.hide, options.replay):
+        for row in rows(name, data.train, part, options):
             table.add_row(*row)
     Console(width=150).print(table)
 
 
-def rows(name, train, part, shares, replays):
+def rows(name, train, part, options):
     start = time.perf_counter()
     full = um.Tagger(calibrate=False).fit(train.texts, train.labels)
     seconds = time.perf_counter() - start
-    for share in shares:
+    for share in options.hide:
         hidden = hide(train.labels, share)
         yield name, f"{len(hidden):,}", "all at once", *figures(full, train, part, hidden, seconds)
-        for replay in replays:
-            late = um.Tagger(calibrate=False, replay=replay).fit(
-                train.texts,
-                [[label for label in own if label not in hidden] for own in train.labels],
-            )
+        for replay in options.replay:
+            late = um.Tagger(calibrate=False, replay=replay)
+            late.fit(*without(train, hidden, texts_too=options.new_texts))
             before = late.predict_topk(part.texts, K)
             start = time.perf_counter()
             late.add_labels(sorted(hidden), examples=examples(train, hidden))
@@ -69,6 +70,16 @@ def hide(labels, share) -> set[str]:
     every = sorted({label for own in labels for label in own})
     drawn = np.random.default_rng(0).choice(len(every), round(share * len(every)), replace=False)
     return {every[i] for i in drawn}
+
+
+def without(train, hidden, *, texts_too) -> tuple[list[str], list[list[str]]]:
+    """Texts and labels without the hidden ones, and perhaps without the texts that have them."""
+    pairs = [
+        (text, [label for label in own if label not in hidden])
+        for text, own in zip(train.texts, train.labels, strict=True)
+        if not (texts_too and hidden & set(own))
+    ]
+    return [text for text, _ in pairs], [own for _, own in pairs]
 
 
 def examples(train, hidden) -> dict[str, list[str]]:
@@ -96,7 +107,7 @@ def unchanged(before, after, first_new) -> bool:
 
 
 def figures(tagger, train, part, hidden, seconds) -> tuple[str, ...]:
-    names = tagger.label_names_
+    names = tagger.label_names_.with_unknown(train.labels)
     Y_train = names.matrix(train.labels)
     Y = names.matrix([[label for label in own if label in names.ids] for own in part.labels])
     top = tagger.predict_topk(part.texts, K)

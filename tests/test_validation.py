@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from umpteen.errors import FeaturesError, LabelsError
-from umpteen.validation import check_features, check_labels, is_single_label
+from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, TextsError
+from umpteen.validation import (
+    check_features,
+    check_label_lists,
+    check_label_texts,
+    check_labels,
+    check_names,
+    check_texts,
+    is_single_label,
+)
 
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
 DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float32", "float64"]
@@ -150,3 +158,94 @@ def test_the_row_of_a_bad_value_is_named():
     for features in (table, sparse.csc_array(table)):
         with pytest.raises(FeaturesError, match="row 3"):
             check_features(features)
+
+
+lists_of_texts = st.lists(st.text(max_size=5), max_size=5)
+containers = st.sampled_from([list, tuple, iter, lambda texts: np.array(texts, object)])
+
+
+@given(lists_of_texts, containers)
+def test_texts_in_any_container_are_the_same_list(texts, container):
+    found = check_texts(container(texts))
+    assert type(found) is list
+    assert found == texts
+
+
+@pytest.mark.parametrize(
+    ("texts", "match"),
+    [
+        ("a text", r"mine is the single text 'a text'; expected a list.*\[text\]"),
+        (b"bytes", "mine is the single text b'bytes'"),
+        (None, "mine is None, a NoneType"),
+        (7, "mine is 7, a int"),
+        ({"a": "b"}, "mine is {'a': 'b'}, a dict"),
+        (["a", None], r"mine\[1\] is None, a NoneType.*an empty text"),
+        (["a", b"b"], r"mine\[1\] is b'b', a bytes"),
+        ([["a"]], r"mine\[0\] is \['a'\], a list"),
+        ([float("nan")], r"mine\[0\] is nan, a float"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_named(texts, match):
+    with pytest.raises(TextsError, match=match):
+        check_texts(texts, "mine")
+
+
+def test_a_long_text_is_not_repeated_in_full():
+    with pytest.raises(TextsError) as caught:
+        check_texts("long " * 1000)
+    assert len(str(caught.value)) < 200
+
+
+some_names = st.one_of(st.text(max_size=3), st.integers(), st.booleans())
+
+
+@given(st.lists(st.lists(some_names, max_size=5), max_size=5), st.sampled_from([list, tuple]))
+def test_label_lists_are_names_in_order_each_once(lists, container):
+    found = check_label_lists([container(names) for names in lists], n_texts=len(lists))
+    assert found == [list(dict.fromkeys(map(str, names))) for names in lists]
+    assert all(type(name) is str for names in found for name in names)
+    for names, given_ in zip(found, lists, strict=True):
+        assert check_names(given_) == names
+
+
+def test_a_name_alone_is_a_list_of_one():
+    assert check_label_lists(["ab", 3, np.int64(4), np.str_("c")], 4) == [
+        ["ab"],
+        ["3"],
+        ["4"],
+        ["c"],
+    ]
+    assert check_label_lists(np.array([1, 2]), 2) == [["1"], ["2"]]
+    assert check_label_lists([{"a"}, frozenset("b"), (("a", 1),)], 3) == [
+        ["a"],
+        ["b"],
+        ["('a', 1)"],
+    ]
+    assert check_names("ab") == ["ab"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    ["ab", b"ab", {"a": 1, "b": 2}, None, 7, [None, "a"], [["a"], [None]], [[["a"]], "b"],
+     [float("nan"), "a"], [[np.float64("nan")], "a"], [[np.float32("nan")], "a"], [b"a", "b"],
+     [{"a": ["b"]}, [{}]], sparse.eye(2, format="csr")],
+)  # fmt: skip
+def test_what_is_no_list_of_names_is_refused(labels):
+    with pytest.raises(LabelsError, match="label"):
+        check_label_lists(labels, n_texts=2)
+
+
+@pytest.mark.parametrize("n_texts", [0, 1, 3])
+def test_every_text_needs_its_labels(n_texts):
+    with pytest.raises(LabelsShapeError, match=f"{n_texts} texts but 2 lists of labels"):
+        check_label_lists([["a"], ["b"]], n_texts)
+
+
+def test_texts_of_labels_go_by_name():
+    assert check_label_texts({}) == {}
+    assert check_label_texts({1: "a", "b": ""}) == {"1": "a", "b": ""}
+    for wrong in (["a"], "a", None, {"a": None}, {"a": 1}):
+        with pytest.raises(TextsError, match="label_texts"):
+            check_label_texts(wrong)
+    with pytest.raises(LabelsError, match="label_texts has None"):
+        check_label_texts({None: "a"})

@@ -213,7 +213,8 @@ class LabelTree(ExtremeClassifier):
         without any of them teach what the new labels are not: give some of the training samples,
         and with `negative_weight` how many samples each of them stands for. A label goes to the
         leaf of the tree that its samples reach, so others keep their scores to the bit. The tree
-        itself is not changed for the newcomers: after very many of them, `fit` again.
+        itself is not changed for the newcomers: after very many of them, `fit` again. A label
+        without samples gets no place until `refit_labels` has some.
         """
         X, Y = self._check_more(X, Y)
         n_with = np.bincount(Y.indices, minlength=Y.shape[1])
@@ -224,18 +225,16 @@ class LabelTree(ExtremeClassifier):
             )
         texts = self._texts_with(label_features, Y.shape[1])
         solver, search = self._solver(self._first_seed(), negative_weight), self._search()
+        shown = np.flatnonzero(n_with).astype(np.int32)
+        ids, Y_shown = shown + np.int32(self.n_labels_), csr_matrix(Y[:, shown])
         trees = [
-            add_labels(
-                tree, X, Y, self.n_labels_, solver, search, self.max_leaf, self.labels_per_sample_
-            )
-            for tree in self.trees_
+            add_labels(tree, X, Y_shown, ids, solver, search, self.max_leaf) for tree in self.trees_
         ]
         everything = csr_matrix((Y.data, Y.indices + self.n_labels_, Y.indptr), shape=(
             X.shape[0], self.n_labels_ + Y.shape[1]
         ))  # fmt: skip
-        new = np.arange(self.n_labels_, everything.shape[1], dtype=np.int32)
         for tree in trees if self.trust else ():
-            learn_trust(tree, X, everything, search, new, negative_weight)
+            learn_trust(tree, X, everything, search, ids, negative_weight)
         self.trees_, self.label_texts_, self.n_labels_ = trees, texts, everything.shape[1]
         return self
 
@@ -254,12 +253,16 @@ class LabelTree(ExtremeClassifier):
         They forget what they knew: `X` and `Y` are all that the labels should learn from, old
         samples and new ones. Everything else stays as it is.
         """
+        self._check_fitted()
         X, Y = self._check_more(X, Y, self.n_labels_)
         ids = np.array([check_label(label, self.n_labels_) for label in labels], np.int32)
         solver, search = self._solver(self._first_seed()), self._search()
-        self.trees_ = [refit_labels(tree, X, Y, ids, solver, search) for tree in self.trees_]
-        for tree in self.trees_ if self.trust else ():
+        trees = [
+            refit_labels(tree, X, Y, ids, solver, search, self.max_leaf) for tree in self.trees_
+        ]
+        for tree in trees if self.trust else ():
             learn_trust(tree, X, Y, search, ids)
+        self.trees_ = trees
         return self
 
     def explain(self, x: Any, label: int) -> Explanation:

@@ -21,20 +21,17 @@ from umpteen.linear.training import (
 )
 from umpteen.linear.tree import IntArray, Tree
 
-_SAMPLES_LOOKED_AT = 2000
 _CROWDED = 2  # times `max_leaf`: leaves that are fuller take no new labels
 
 
 def add_labels(
-    tree: Tree, X: csr_matrix, Y: csr_matrix, first_id: int, solver: Solver, search: Search,
-    max_leaf: int, n_usual: int,
+    tree: Tree, X: csr_matrix, Y: csr_matrix, ids: IntArray, solver: Solver, search: Search,
+    max_leaf: int,
 ) -> Tree:  # fmt: skip
-    """The tree with the labels of `Y`'s columns, numbered from `first_id`.
+    """The tree with the labels of `Y`'s columns, whose `ids` have no place in it yet.
 
     A label goes to the leaf that its samples reach best, and learns there from its samples
-    against all others that are sent to that leaf: what the tree would confuse it with. The nodes
-    above did not learn to send its samples there; what they take from its score, more than from
-    the `n_usual` best labels of a sample, is given back as trust.
+    against all others that are sent to that leaf: what the tree would confuse it with.
     """
     sent = _leaves_of(tree, X, max(solver.hard_negatives, search.beam_width), search)
     leaves = _choose_leaves(Y, sent, np.diff(_leaf_starts(tree)), _CROWDED * max_leaf)
@@ -46,27 +43,24 @@ def add_labels(
         member = csr_matrix(Y[:, labels])
         samples = _with_negatives(reached[leaf], member)
         chunk = trainer.train(samples, member, 0, len(labels), int(labels[0]))
-        return Newcomers((labels + first_id).astype(np.int32), chunk)
+        return Newcomers(ids[labels].astype(np.int32), chunk)
 
     parts = list(_parts(leaves))
     learned = parallel.run(newcomers, parts, n_jobs=search.n_jobs)
     added: dict[int, list[Newcomers]] = {}
     for (leaf, _), part in zip(parts, learned, strict=True):
         added.setdefault(first_leaf + leaf, []).append(part)
-    grown = with_labels(tree, added, X.shape[1])
-    place = np.argsort(grown.hierarchy.label_order)[-Y.shape[1] :]
-    detours = _detours(Y, sent, leaves) - _usual_detour(tree, X, sent, n_usual, search)
-    grown.log_trust[place] = search.path_weight * detours
-    return grown
+    return with_labels(tree, added, X.shape[1])
 
 
 def refit_labels(
-    tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search
-) -> Tree:
+    tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search,
+    max_leaf: int,
+) -> Tree:  # fmt: skip
     """The tree with the classifiers of some labels, and of the nodes above them, learned anew.
 
     As in `train_tree`, but only the chunks with such a child are touched, and in them only those
-    children.
+    children. Labels without a place, since they had no samples so far, are added.
     """
     hierarchy, chunks, concerned = tree.hierarchy, split(tree), _paths(tree, labels)
     trainer = ChunkTrainer(X, solver)
@@ -91,7 +85,10 @@ def refit_labels(
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
     new_tree = join(hierarchy, tree.node_chunk, chunks)
     new_tree.log_trust[:] = np.where(np.isin(hierarchy.label_order, labels), 0, tree.log_trust)
-    return new_tree
+    lost = np.setdiff1d(np.intersect1d(labels, Y.indices), hierarchy.label_order)
+    if len(lost) == 0:
+        return new_tree
+    return add_labels(new_tree, X, csr_matrix(Y[:, lost]), lost, solver, search, max_leaf)
 
 
 class _Part(NamedTuple):
@@ -161,36 +158,6 @@ def _choose_leaves(Y: csr_matrix, sent: csr_matrix, sizes: IntArray, most: int) 
         chosen[label] = free[0] if len(free) else np.argmin(sizes)
         sizes[chosen[label]] += 1
     return chosen
-
-
-def _detours(Y: csr_matrix, sent: csr_matrix, leaves: IntArray) -> npt.NDArray[np.float64]:
-    """How much less the nodes above think of each label's leaf than of a sample's best leaf.
-
-    In logarithms, on average over the samples that `Y` (samples, labels) gives the label and
-    that reach its leaf.
-    """
-    rows, labels = Y.nonzero()
-    own = np.asarray(sent[rows, leaves[labels]]).ravel()
-    rows, labels, own = rows[own > 0], labels[own > 0], own[own > 0]
-    best = np.asarray(sent.max(axis=1).todense()).ravel()[rows]
-    n_samples = np.maximum(np.bincount(labels, minlength=Y.shape[1]), 1)
-    return np.bincount(labels, np.log(best / own), minlength=Y.shape[1]) / n_samples
-
-
-def _usual_detour(
-    tree: Tree, X: csr_matrix, sent: csr_matrix, n_usual: int, search: Search
-) -> float:
-    """The same for labels that the tree knows, on average over the best few of some samples."""
-    part = slice(0, _SAMPLES_LOOKED_AT)
-    best, _ = search_tree(tree, X[part], n_usual, search)
-    rows, ranks = np.nonzero(best >= 0)
-    hierarchy = tree.hierarchy
-    leaf_of = np.zeros(hierarchy.label_order.max() + 1, np.int32)
-    sizes = np.diff(_leaf_starts(tree))
-    leaf_of[hierarchy.label_order] = np.repeat(np.arange(len(sizes)), sizes)
-    leaves = leaf_of[best[rows, ranks]]
-    pairs = csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))))
-    return float(_detours(pairs, sent[part], leaves).mean()) if len(rows) else 0.0
 
 
 def _parts(leaves: IntArray) -> Iterable[tuple[int, IntArray]]:

@@ -13,7 +13,8 @@ from umpteen.storage import storable
 
 RANKS = 20  # answers per sample that take part
 _FEWEST_ANSWERS = 20  # per step of the isotonic curve
-_MOST_STEPS = 200
+_FEWEST_STEPS, _MOST_STEPS = 10, 200  # few answers are better cut too fine than all alike
+_LARGEST = 13.0  # margin: its probability is below 1 also in 32 bits and in six digits
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -54,14 +55,18 @@ class Calibration:
         guess, distance, total = self._evidence(top)
         own, other, among, constant = self.weights
         margins = own * guess + other * distance + among * total + constant
-        return TopK(top.labels, np.where(top.labels >= 0, expit(margins), -np.inf))
+        probabilities = expit(np.clip(margins, -_LARGEST, _LARGEST))
+        return TopK(top.labels, np.where(top.labels >= 0, probabilities, -np.inf))
 
     def _evidence(self, top: TopK) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What the logistic regression looks at, (samples, k) and (samples, 1)."""
         given = top.labels >= 0
-        guess = np.interp(np.where(given, top.scores, 0), self.knots, self.heights)
+        scores = np.where(given, top.scores, 0).astype(np.float64)
+        guess = np.interp(scores, self.knots, self.heights)
         total = np.log(np.where(given, guess, 0)[:, :RANKS].sum(axis=1, keepdims=True) + 1e-9)
-        margin = logit(guess)
+        first, last = self.knots[0], self.knots[-1]
+        beyond = (scores - np.clip(scores, first, last)) / ((last - first) or 1.0)
+        margin = logit(guess) + beyond  # rises beyond the ends as well
         return margin, margin - margin[:, :1], total
 
 
@@ -72,7 +77,8 @@ def _isotonic_steps(scores: FloatArray, hits: BoolArray) -> tuple[FloatArray, Fl
     step claims certainty: half a right and half a wrong answer are added to each.
     """
     order = np.argsort(scores, kind="stable")
-    n_steps = int(np.clip(len(order) // _FEWEST_ANSWERS, 1, _MOST_STEPS))
+    fewest = min(len(order), _FEWEST_STEPS)
+    n_steps = int(np.clip(len(order) // _FEWEST_ANSWERS, fewest, _MOST_STEPS))
     parts = np.array_split(order, n_steps)
     sizes = np.array([len(part) for part in parts])
     means = np.array([scores[part].mean() for part in parts])

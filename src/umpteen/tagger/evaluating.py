@@ -1,7 +1,6 @@
 """How good a tagger is on texts that it has not seen."""
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.base import TopK
+from umpteen.metrics.inputs import check_ks
 from umpteen.report import Example, Report, evaluate
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ def evaluate_tagger(
 
     Labels that the tagger does not know are relevant all the same, and missed.
     """
-    ks = tuple(ks)
-    known = tagger.label_names_
-    names = known.with_new(sorted(set(chain.from_iterable(lists)) - known.ids.keys()))
+    ks = tuple(check_ks(ks))
+    names = tagger.label_names_.with_unknown(lists)
     top = tagger.predict_topk(texts, max(_ANSWERS, *ks))
     return evaluate(
         top,

@@ -103,11 +103,12 @@ def _with_tree(
 ) -> TagExplanation:
     """Every word's part in the label's own decision, and the steps that lead to it.
 
-    With several trees, words are averaged, while the steps are those of the first.
+    With several trees, that decision is the average of theirs, while the steps that lead to it
+    are those of the first.
     """
     if not tree.paths:
         return found
-    *above, own = tree.paths[0].steps
+    above, own = tree.paths[0].steps[:-1], [path.steps[-1] for path in tree.paths]
     names, counts = tagger.label_names_.names, tagger.label_counts_
     path = tuple(
         PathStep(
@@ -119,7 +120,10 @@ def _with_tree(
         for step in above
     )
     parts = [(words.get(feature, f"#{feature}"), part) for feature, part in tree.features()]
-    return replace(found, words=parts, path=path, bias=own.bias, margin=own.margin)
+    bias, margin = (
+        float(np.mean([getattr(step, of) for step in own])) for of in ("bias", "margin")
+    )
+    return replace(found, words=parts, path=path, bias=bias, margin=margin)
 
 
 def _neighbours(tagger: "Tagger", x: csr_matrix) -> tuple[Neighbour, ...]:
@@ -166,7 +170,9 @@ def _word_table(words: Tags) -> Table:
     table = Table.grid(padding=(0, 2))
     for word, part in words:
         bar = "█" * max(1, round(20 * abs(part) / widest))
-        table.add_row(f"  {word}", f"{part:+.3f}", Text(bar, style="green" if part > 0 else "red"))
+        table.add_row(
+            Text(f"  {word}"), f"{part:+.3f}", Text(bar, style="green" if part > 0 else "red")
+        )
     return table
 
 

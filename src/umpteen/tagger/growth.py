@@ -1,7 +1,7 @@
 """Labels that come and go, and new samples, without learning everything again."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError, RebuildDueWarning
+from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.replay import Replay
 from umpteen.validation import check_names, check_texts
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ def add_labels(tagger: "Tagger", names: Any, texts: Any, examples: Any) -> None:
         for name, found in _by_name(examples, names, "examples").items()
     }
     _check_new(tagger, names, own_texts, lists)
-    for name, text in own_texts.items():
+    own = check_texts(own_texts.values(), "texts of labels")
+    for name, text in zip(own_texts, own, strict=True):
         lists.setdefault(name, [text])  # a text alone is the one example that there is
     learn_new(tagger, names, own_texts, lists)
 
@@ -46,6 +49,7 @@ def learn_new(
     Y = csr_matrix((ones, (rows, columns)), shape=(len(samples), len(grown)))
     Y.data[:] = 1  # a text that was given twice
     X = tagger._features(samples)
+    _check_words(X, Y, grown)
     replay = tagger.replay_.widened(len(grown)).joined(X, Y, samples)
     label_features = tagger._features([own_texts.get(name, "") for name in names])
     if hasattr(tagger.classifier_, "add_labels"):
@@ -56,13 +60,10 @@ def learn_new(
         )
     else:
         _learn_again(tagger, replay.X, replay.Y)
-    tagger.n_samples_ += len(replay) - len(tagger.replay_)
-    tagger.label_names_, tagger.replay_ = grown, replay
-    tagger.label_counts_ = np.append(tagger.label_counts_, np.bincount(columns)[-len(names) :])
+    _adopt(tagger, replay)
+    tagger.label_names_ = grown
     tagger.n_added_ += len(names)
     _make_room(tagger, len(names))
-    if reason := rebuild_due(tagger):
-        warnings.warn(reason, RebuildDueWarning, stacklevel=4)
 
 
 def remove_labels(tagger: "Tagger", names: Any) -> None:
@@ -81,19 +82,25 @@ def remove_labels(tagger: "Tagger", names: Any) -> None:
         _learn_again(tagger, tagger.replay_.X, Y)
     tagger.label_names_, tagger.replay_ = left, replace(tagger.replay_, Y=Y)
     tagger.label_counts_[ids] = 0
+    if tagger.held_out_ is not None:
+        tagger.held_out_ = tagger.held_out_.without(ids)
 
 
-def learn_more(tagger: "Tagger", texts: list[str], lists: list[list[str]]) -> None:
-    """New samples for labels that are there: see `Tagger.partial_fit`."""
+def learn_more(
+    tagger: "Tagger", texts: list[str], lists: list[list[str]], learned: Sequence[str]
+) -> None:
+    """More samples: see `Tagger.partial_fit`. Labels that were `learned` just now are left out."""
     X, Y = tagger._features(texts), tagger.label_names_.matrix(lists)
-    replay = tagger.replay_.joined(X, Y, texts)
-    if hasattr(tagger.classifier_, "refit_labels"):
-        tagger.classifier_.refit_labels(replay.X, replay.Y, np.unique(Y.indices))
-    else:
+    replay = tagger.replay_.joined(X, Y, texts, corrected=True)
+    corrected = csr_matrix(replay.Y[: len(tagger.replay_)] - tagger.replay_.Y)
+    corrected.eliminate_zeros()
+    concerned = np.union1d(Y.indices, corrected.indices)
+    concerned = np.setdiff1d(concerned, [tagger.label_names_.ids[name] for name in learned])
+    if not hasattr(tagger.classifier_, "refit_labels"):
         _learn_again(tagger, replay.X, replay.Y)
-    tagger.n_samples_ += len(replay) - len(tagger.replay_)
-    tagger.label_counts_ = tagger.label_counts_ + np.bincount(Y.indices, minlength=Y.shape[1])
-    tagger.replay_ = replay
+    elif len(concerned):
+        tagger.classifier_.refit_labels(replay.X, replay.Y, concerned)
+    _adopt(tagger, replay)
 
 
 def examples_of(
@@ -110,13 +117,33 @@ def examples_of(
 
 def rebuild_due(tagger: "Tagger") -> str | None:
     """Why a new `fit` would be worth its time, if it would."""
-    share = tagger.n_added_ / len(tagger.label_names_.ids)
-    if share <= _MANY_NEW:
+    ids = tagger.label_names_.ids
+    first_new = len(tagger.label_names_) - tagger.n_added_
+    n_new = sum(label >= first_new for label in ids.values())
+    if n_new <= _MANY_NEW * len(ids):
         return None
     return (
-        f"{tagger.n_added_:,} of {len(tagger.label_names_.ids):,} labels were added after the "
+        f"{n_new:,} of {len(ids):,} labels were added after the "
         "last fit, to a tree that was grown without them: fit again for better answers"
     )
+
+
+def warn_if_rebuild_due(tagger: "Tagger") -> None:
+    """To be called by a method of the tagger: the warning names the line that called that."""
+    if reason := rebuild_due(tagger):
+        warnings.warn(reason, RebuildDueWarning, stacklevel=3)
+
+
+def _adopt(tagger: "Tagger", replay: Replay) -> None:
+    """Keep samples that new ones were joined to, and count what is new in them."""
+    n_labels = replay.Y.shape[1]
+    before, after = (
+        np.bincount(Y.indices, minlength=n_labels) for Y in (tagger.replay_.Y, replay.Y)
+    )
+    room = np.zeros(n_labels - len(tagger.label_counts_), np.int64)
+    tagger.label_counts_ = np.append(tagger.label_counts_, room) + after - before
+    tagger.n_samples_ += len(replay) - len(tagger.replay_)
+    tagger.replay_ = replay
 
 
 def _learn_again(tagger: "Tagger", X: csr_matrix, Y: csr_matrix) -> None:
@@ -146,23 +173,52 @@ def _by_name(given: Any, names: list[str], what: str) -> dict[str, Any]:
     """Something for each name: a dictionary, or a list in the order of the names."""
     if given is None:
         return {}
-    if isinstance(given, Mapping):
-        strangers = [str(name) for name in given if str(name) not in names]
-        if strangers:
-            raise LabelsError(f"{what} has {strangers[0]!r}, which is not among the names")
-        return {str(name): value for name, value in given.items()}
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(names):
-        size = len(given) if isinstance(given, Sequence) else 1
+    if not isinstance(given, Mapping):
+        given = _in_order(given, names, what)
+    strangers = [str(name) for name in given if str(name) not in names]
+    if strangers:
+        raise LabelsError(f"{what} has {strangers[0]!r}, which is not among the names")
+    return {
+        str(name): value
+        for name, value in given.items()
+        if value is not None and (not isinstance(value, Sized) or len(value))
+    }
+
+
+def _in_order(given: Any, names: list[str], what: str) -> dict[str, Any]:
+    if what == "examples" and len(names) == 1 and _are_texts(given):
+        return {names[0]: given}
+    values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if len(values) != len(names):
         raise LabelsShapeError(
-            f"{len(names):,} names but {what} for {size:,}; expected a dictionary by name, or a "
-            f"list with the {what} of each name in order"
+            f"{len(names):,} names but {what} for {len(values):,}; expected a dictionary by name, "
+            f"or a list with the {what} of each name in order"
         )
-    return {name: value for name, value in zip(names, given, strict=True) if value}
+    return dict(zip(names, values, strict=True))
+
+
+def _are_texts(given: Any) -> bool:
+    """Whether it is a list of texts, as one name alone may have."""
+    return isinstance(given, list | tuple) and all(isinstance(text, str) for text in given)
+
+
+def _check_words(X: csr_matrix, Y: csr_matrix, names: LabelNames) -> None:
+    """A label that is known by nothing would be given to whatever else is not known."""
+    n_examples, n_known = (
+        np.bincount(part.indices, minlength=len(names)) for part in (Y, Y[np.diff(X.indptr) > 0])
+    )
+    for label in np.flatnonzero((n_examples > 0) & (n_known == 0)):
+        raise LabelsError(
+            f"{names.names[label]!r} cannot be learned, as no word of its examples is known: give "
+            "examples with words of the training texts, or fit with Vectorizer(hashing=2**20)"
+        )
 
 
 def _check_new(
     tagger: "Tagger", names: list[str], texts: Mapping[str, Any], lists: Mapping[str, Any]
 ) -> None:
+    if not names:
+        raise LabelsError("there are no names: which labels are new?")
     for name in names:
         if name in tagger.label_names_.ids:
             raise LabelsError(
@@ -175,5 +231,5 @@ def _check_new(
     if len(tagger.replay_) == 0:
         raise ParameterError(
             "this tagger kept no training samples (replay=0), so nothing shows what a new label "
-            "is not: fit with replay=50_000, say"
+            "is not: fit with replay=20_000, say"
         )

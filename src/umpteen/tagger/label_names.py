@@ -68,6 +68,10 @@ class LabelNames:
         """These and new ones after them."""
         return LabelNames([*self.names, *names], self.removed)
 
+    def with_unknown(self, labels: Iterable[Iterable[str]]) -> "LabelNames":
+        """These and, after them, those of some samples that are not there yet."""
+        return self.with_new(sorted(set(chain.from_iterable(labels)) - self.ids.keys()))
+
     def without(self, names: Iterable[str]) -> "LabelNames":
         """These without some, whose ids stay empty."""
         return LabelNames(self.names, sorted({*self.removed, *map(self.id_of, names)}))

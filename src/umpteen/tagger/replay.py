@@ -1,6 +1,7 @@
 """Training samples that a tagger keeps, for labels that come later and to show neighbours."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -44,13 +45,23 @@ class Replay:
             self, Y=csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], n_labels))
         )
 
-    def joined(self, X: csr_matrix, Y: csr_matrix, texts: list[str]) -> "Replay":
-        """With more samples; those that are there already get the new labels as well."""
-        number = {key: row for row, key in enumerate(_row_keys(X))}
+    def joined(
+        self, X: csr_matrix, Y: csr_matrix, texts: list[str], *, corrected: bool = False
+    ) -> "Replay":
+        """With more samples; those that are there already get the new labels as well.
+
+        So nothing is at once an example of a label and an example against it. If `corrected`,
+        such samples get the new labels instead of the old.
+        """
+        X, Y, texts = _each_once(X, Y, texts)
+        number = {key: row for row, key in enumerate(_row_keys(X)) if key or not corrected}
         same = [(row, number[key]) for row, key in enumerate(_row_keys(self.X)) if key in number]
         old, given = np.array(same, np.int64).reshape(-1, 2).T
         moved = csr_matrix((np.ones(len(old)), (old, given)), shape=(len(self), X.shape[0]))
-        merged = csr_matrix(self.Y + moved @ Y)
+        kept = np.ones(len(self), np.float32)
+        kept[old] = not corrected
+        merged = csr_matrix(sparse.diags(kept) @ self.Y + moved @ Y)
+        merged.eliminate_zeros()
         merged.data[:] = 1
         new = np.setdiff1d(np.arange(X.shape[0]), given)
         return Replay(
@@ -59,9 +70,15 @@ class Replay:
             None if self.texts is None else [*self.texts, *(texts[row] for row in new)],
         )
 
+    @cached_property
+    def _lengths(self) -> npt.NDArray[np.float64]:
+        rows = np.repeat(np.arange(len(self)), np.diff(self.X.indptr))
+        return np.sqrt(np.bincount(rows, np.square(self.X.data), minlength=len(self)))
+
     def nearest(self, x: csr_matrix, k: int) -> list[tuple[int, float]]:
         """The `k` samples most similar to the first row of `x`: number and cosine."""
-        similarity = np.asarray((self.X @ normalize(x).T).todense()).ravel()
+        product = np.asarray((self.X @ normalize(x).T).todense()).ravel()
+        similarity = product / np.maximum(self._lengths, np.finfo(np.float32).tiny)
         order = np.argsort(-similarity, kind="stable")[:k]
         return [(int(row), float(similarity[row])) for row in order if similarity[row] > 0]
 
@@ -72,6 +89,20 @@ def _row_keys(X: csr_matrix) -> list[bytes]:
         X.indices[first:last].tobytes() + X.data[first:last].tobytes()
         for first, last in zip(X.indptr[:-1], X.indptr[1:], strict=True)
     ]
+
+
+def _each_once(
+    X: csr_matrix, Y: csr_matrix, texts: list[str]
+) -> tuple[csr_matrix, csr_matrix, list[str]]:
+    """The different rows of `X`, each with all labels that it has anywhere."""
+    number: dict[bytes, int] = {}
+    group = [number.setdefault(key, len(number)) for key in _row_keys(X)]
+    _, first = np.unique(group, return_index=True)
+    members = np.ones(len(group)), (group, np.arange(len(group)))
+    together = csr_matrix(members, shape=(len(number), len(group)))
+    merged = csr_matrix(together @ Y, dtype=np.float32)
+    merged.data[:] = 1
+    return X[first], merged, [texts[row] for row in first]
 
 
 def _rarest_label(Y: csr_matrix) -> npt.NDArray[np.float64]:

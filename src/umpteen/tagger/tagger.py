@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from inspect import signature
-from numbers import Integral
+from itertools import chain
+from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -28,6 +29,7 @@ from umpteen.tagger.growth import (
     learn_new,
     rebuild_due,
     remove_labels,
+    warn_if_rebuild_due,
 )
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.replay import Replay
@@ -39,6 +41,7 @@ from umpteen.validation import (
     check_features,
     check_k,
     check_label_lists,
+    check_label_texts,
     check_parameters,
     check_texts,
 )
@@ -101,7 +104,7 @@ class Tagger(BaseEstimator):
         *,
         vectorizer: Any = None,
         calibrate: bool = True,
-        replay: int = 50_000,
+        replay: int = 20_000,
         keep_texts: bool = False,
         random_state: int = 0,
     ) -> None:
@@ -121,6 +124,8 @@ class Tagger(BaseEstimator):
         check_parameters(self)
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
+        if label_texts is not None:
+            label_texts = check_label_texts(label_texts)
         names = LabelNames.of(lists, label_texts)
         vectorizer = self._new_vectorizer()
         X, Y = as_csr(check_features(vectorizer.fit_transform(texts))), names.matrix(lists)
@@ -131,7 +136,7 @@ class Tagger(BaseEstimator):
         self.label_counts_ = np.bincount(Y.indices, minlength=Y.shape[1])
         self.n_samples_, self.n_added_ = len(texts), 0
         self.calibration_, self.held_out_, self.thresholds_ = calibration, held_out, None
-        kept = texts if self.keep_texts else None
+        kept = list(texts) if self.keep_texts else None
         self.replay_ = Replay.drawn(X, Y, kept, self.replay, self.random_state)
         return self
 
@@ -204,14 +209,16 @@ class Tagger(BaseEstimator):
         both in the order of `names`, or as dictionaries by name. A new label learns from its
         examples (or from its text, if that is all) against the training samples that were kept:
         those that the classifier would confuse it with, so that a label which comes with
-        positive examples only does not fire on everything. What the other labels get stays the
-        same to the bit; an answer changes only where a new label is among the best.
+        positive examples only does not fire on everything. The scores of all other labels stay
+        the same to the bit, and so do their probabilities unless a new label is among the best
+        twenty, which a probability takes into account.
 
         Words that no training text had stay unknown, unless the vectorizer hashes. When a fifth
         of all labels are newcomers, a `RebuildDueWarning` says that `fit` is due.
         """
         self._check_fitted()
         add_labels(self, names, texts, examples)
+        warn_if_rebuild_due(self)
         return self
 
     def remove_labels(self, names: Any) -> Self:
@@ -224,19 +231,19 @@ class Tagger(BaseEstimator):
         """Learn from more texts; names that are new become labels.
 
         The labels of these texts are learned again, from the samples that were kept and the new
-        ones; all others stay as they are. On a tagger that is not fitted yet, this is `fit`.
+        ones; all others stay as they are. A text that was kept is corrected: it has the given
+        labels from now on, and no others. On a tagger that is not fitted yet, this is `fit`.
         """
         if not hasattr(self, "replay_"):
             return self.fit(texts, labels)
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
-        known = self.label_names_.ids.keys()
-        new = sorted({name for names in lists for name in names} - known)
+        new = sorted(set(chain.from_iterable(lists)) - self.label_names_.ids.keys())
         if new:
             learn_new(self, new, {}, examples_of(texts, lists, new))
-        old = [[name for name in names if name in known] for names in lists]
-        if any(old):
-            learn_more(self, texts, old)
+        learn_more(self, texts, lists, new)
+        if new:
+            warn_if_rebuild_due(self)
         return self
 
     @property
@@ -300,7 +307,7 @@ class Tagger(BaseEstimator):
                 f"{type(classifier).__name__} does not learn from texts of labels: leave out "
                 "label_texts, or use a LabelTree"
             )
-        texts = check_texts([label_texts.get(name, "") for name in names.names], "label_texts")
+        texts = [label_texts.get(name, "") for name in names.names]
         return {"label_features": csr_matrix(vectorizer.transform(texts))}
 
     def _hold_out(
@@ -311,6 +318,7 @@ class Tagger(BaseEstimator):
         drawn = np.zeros(n, bool)
         size = min(round(_HELD_OUT * n), _MOST_HELD_OUT)
         drawn[np.random.default_rng(self.random_state).permutation(n)[:size]] = True
+        drawn &= np.diff(X.indptr) > 0  # texts without known words are never answered
         if not self.calibrate or n < _FEWEST or Y[~drawn].nnz == 0:
             return None, None
         trial = self._new_classifier().fit(X[~drawn], Y[~drawn], **more)
@@ -339,7 +347,8 @@ class Tagger(BaseEstimator):
             return self.thresholds_.apply(top)
         if isinstance(threshold, str):
             return tune(threshold, self._judged(None, None)).apply(top)
-        if isinstance(threshold, bool) or not 0 <= threshold <= 1:
+        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+        if not is_number or not 0 <= threshold <= 1:
             raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
         return cut(top, threshold)
 
@@ -348,7 +357,12 @@ class Tagger(BaseEstimator):
         if texts is not None:
             texts = check_texts(texts)
             lists = check_label_lists(labels, len(texts))
-            return HeldOut.of(self.predict_topk(texts, RANKS), self.label_names_.matrix(lists))
+            if not texts:
+                raise ParameterError("there are no texts to tune on: the list is empty")
+            names = self.label_names_.with_unknown(lists)
+            return HeldOut.of(self.predict_topk(texts, RANKS), names.matrix(lists))
+        if labels is not None:
+            raise ParameterError("there are labels but no texts to tune on: give both, or neither")
         if self.held_out_ is None:
             raise ParameterError(
                 "no texts were held out when this tagger was fitted: give texts and labels that "

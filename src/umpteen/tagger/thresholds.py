@@ -35,6 +35,15 @@ class HeldOut:
         n_relevant = np.bincount(Y.indices, minlength=Y.shape[1])
         return cls(top.labels, top.scores, found_in(Y, top.labels), n_relevant)
 
+    def without(self, labels: npt.NDArray[np.int32]) -> "HeldOut":
+        """As if some labels were neither answered nor relevant."""
+        gone = np.isin(self.labels, labels)
+        n_relevant = self.n_relevant.copy()
+        n_relevant[labels] = 0
+        return HeldOut(
+            np.where(gone, -1, self.labels), self.probabilities, self.hits & ~gone, n_relevant
+        )
+
 
 @storable
 @dataclass(eq=False, frozen=True)
@@ -69,6 +78,10 @@ def cut(top: TopK, least: float | npt.NDArray[np.float32]) -> TopK:
 
 def tune(metric: str, held_out: HeldOut) -> Thresholds:
     """The thresholds that are best for a metric on held-out samples."""
+    if not (held_out.labels >= 0).any():
+        raise ParameterError(
+            "no sample to tune on got any answer: are there samples, and do they have known words?"
+        )
     curve = _Curve.of(held_out)
     if metric == "micro_f1":
         return _best(metric, curve, curve.f1())
@@ -147,6 +160,7 @@ def _per_label(held_out: HeldOut) -> Thresholds:
     relevant = np.maximum((n_relevant + np.add.reduceat(p, starts)) / 2, 1e-9)
     given = np.arange(len(labels)) - np.repeat(starts, sizes) + 1
     f1 = 2 * right / (given + np.repeat(relevant, sizes))
+    f1[:-1][(p[1:] == p[:-1]) & (labels[1:] == labels[:-1])] = -1  # equal ones are given together
     best = np.lexsort((-f1, labels))[starts]
     per_label = np.full(len(held_out.n_relevant), np.median(p[best]), np.float32)
     per_label[labels[starts]] = p[best]

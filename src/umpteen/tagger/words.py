@@ -1,9 +1,12 @@
 """Features as the words that they stand for."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from umpteen.errors import FeaturesError
 from umpteen.text import Vectorizer
 
 
@@ -26,6 +29,14 @@ class Words:
 
     def name(self, feature: int) -> str:
         """The words of one feature; its number where nobody knows them."""
+        return f"#{feature}" if self._names is None else str(self._names[feature])
+
+    @cached_property
+    def _names(self) -> npt.NDArray[Any] | None:
+        """Of all features, read once; None where columns have no names, as with hashing."""
         if not hasattr(self._vectorizer, "get_feature_names_out"):
-            return f"#{feature}"
-        return str(np.asarray(self._vectorizer.get_feature_names_out())[feature])
+            return None
+        try:
+            return np.asarray(self._vectorizer.get_feature_names_out())
+        except FeaturesError:
+            return None

@@ -8,7 +8,7 @@ sees it; what was passed in is never modified.
 from umpteen.validation.features import Features, as_csr, check_features
 from umpteen.validation.labels import check_label, check_labels, is_single_label
 from umpteen.validation.parameters import N_JOBS, VERBOSE, check_k, check_parameters
-from umpteen.validation.texts import check_label_lists, check_names, check_texts
+from umpteen.validation.texts import check_label_lists, check_label_texts, check_names, check_texts
 
 __all__ = [
     "N_JOBS",
@@ -19,6 +19,7 @@ __all__ = [
     "check_k",
     "check_label",
     "check_label_lists",
+    "check_label_texts",
     "check_labels",
     "check_names",
     "check_parameters",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from umpteen.errors import LabelsError, LabelsShapeError, TextsError
 
@@ -63,6 +64,11 @@ def check_label_lists(labels: Any, n_texts: int) -> list[list[str]]:
             f"labels is {labels!r:.60}, a {type(labels).__name__}; expected a list with the "
             "label names of each text"
         )
+    if issparse(labels) or _is_indicator(labels):
+        raise LabelsError(
+            "labels is a matrix of zeros and ones; expected a list with the label names of each "
+            "text. For matrices there are the classifiers, such as LabelTree"
+        )
     lists = [_names(names, f"labels[{i}]") for i, names in enumerate(labels)]
     if len(lists) != n_texts:
         raise LabelsShapeError(
@@ -70,6 +76,16 @@ def check_label_lists(labels: Any, n_texts: int) -> list[list[str]]:
             "each text, an empty list where it has none"
         )
     return lists
+
+
+def _is_indicator(labels: Any) -> bool:
+    return (
+        isinstance(labels, np.ndarray)
+        and labels.ndim == 2
+        and labels.shape[1] > 1
+        and labels.dtype.kind in "biuf"
+        and bool(np.isin(labels, (0, 1)).all())
+    )
 
 
 def check_names(names: Any, name: str = "names") -> list[str]:
@@ -81,15 +97,31 @@ def check_names(names: Any, name: str = "names") -> list[str]:
     return _names(names, name)
 
 
+def check_label_texts(label_texts: Any) -> dict[str, str]:
+    """Texts of labels by name.
+
+    >>> check_label_texts({7: "a lucky number"})
+    {'7': 'a lucky number'}
+    """
+    if not isinstance(label_texts, Mapping):
+        raise TextsError(
+            f"label_texts is a {type(label_texts).__name__}; expected a dictionary from label "
+            "names to texts"
+        )
+    names = [_name(name, "label_texts") for name in label_texts]
+    texts = check_texts(label_texts.values(), "label_texts")
+    return dict(zip(names, texts, strict=True))
+
+
 def _names(names: Any, where: str) -> list[str]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         names = [names]
     return list(dict.fromkeys(_name(name, where) for name in names))
 
 
 def _name(name: Any, where: str) -> str:
-    is_missing = name is None or (isinstance(name, float) and np.isnan(name))
-    if is_missing or not getattr(type(name), "__hash__", None):
+    is_missing = name is None or (isinstance(name, float | np.floating) and np.isnan(name))
+    if is_missing or isinstance(name, bytes) or not getattr(type(name), "__hash__", None):
         raise LabelsError(
             f"{where} has {name!r:.60}, which is not a label name; expected texts or numbers, "
             "and an empty list for a text without labels"
