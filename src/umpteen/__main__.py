@@ -1,0 +1,5 @@
+"""`python -m umpteen` is the command `umpteen`."""
+
+from umpteen.cli import main
+
+main()

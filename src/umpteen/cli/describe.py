@@ -1,0 +1,107 @@
+"""`umpteen describe`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from umpteen.cli.errors import UsageError
+from umpteen.cli.models import is_tagger, load_model
+from umpteen.cli.output import Json, readable_size, show, size_on_disk, wants_json
+from umpteen.cli.reading import Reading, is_stdin, reads_file
+
+
+@reads_file
+def describe(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", help="A file of data, a folder of train.* and test.*, or a model."
+        ),
+    ],
+    reading: Reading,
+    json: Json = None,
+) -> None:
+    """Tell what is in a file of data, or in a model.
+
+    \b
+    Examples:
+      umpteen describe train.jsonl
+      umpteen describe model/
+    \b
+    Of data: how many samples and labels, labels per sample, how rare most labels are. Of a model:
+    what it is, its labels, its size, whether scores are probabilities, the versions it was saved
+    with.
+    """
+    if path.is_dir() and (path / "manifest.json").exists():
+        show(_model(path, wants_json(json)), json)
+        return
+    found = _folder(path) if path.is_dir() else _file(path, reading)
+    show(found.to_dict(), json, found)
+
+
+def _file(path: Path, reading: Reading) -> Any:
+    from umpteen.data import Dataset
+
+    samples = reading.read(path)
+    name = "stdin" if is_stdin(path) else path.name
+    if len(samples) == 0:
+        raise UsageError(f"{path} is empty: it has no samples")
+    if samples.labels is None and samples.Y is None:
+        raise UsageError(
+            f"{path} has {len(samples):,} samples and no labels; if they are in a column of "
+            "another name than 'labels', give it with --labels-column"
+        )
+    found = Dataset.from_samples(samples, name=name).describe()
+    return replace(found, figures={"": found.figures["train"]})
+
+
+def _folder(path: Path) -> Any:
+    from umpteen.data import load
+    from umpteen.errors import DatasetNotFoundError
+
+    place = path.resolve()
+    try:
+        return load(place.name, folder=place.parent).describe()
+    except DatasetNotFoundError:
+        raise UsageError(
+            f"{path} is neither a model (it has no manifest.json) nor data (it has no train.jsonl "
+            "or the like)"
+        ) from None
+
+
+def _model(folder: Path, exact: bool) -> dict[str, Any]:
+    from umpteen.storage.folder import read_manifest
+
+    model = load_model(folder)
+    size = size_on_disk(folder)
+    about = _tagger(model) if is_tagger(model) else _classifier(model)
+    versions = read_manifest(folder)["versions"]
+    return {
+        "model": str(folder),
+        **about,
+        "size": size if exact else readable_size(size),
+        "versions": versions if exact else ", ".join(f"{n} {v}" for n, v in versions.items()),
+    }
+
+
+def _tagger(tagger: Any) -> dict[str, Any]:
+    thresholds = tagger.thresholds_
+    return {
+        "kind": f"texts to label names, by {type(tagger.classifier_).__name__}",
+        "labels": len(tagger.label_names_.ids),
+        "samples": tagger.n_samples_,
+        "features": tagger.classifier_.n_features_in_,
+        "calibrated": tagger.calibration_ is not None,
+        "thresholds": "not tuned" if thresholds is None else str(thresholds),
+        "keeps_texts": tagger.replay_.texts is not None,
+    }
+
+
+def _classifier(model: Any) -> dict[str, Any]:
+    return {
+        "kind": f"features to label numbers, by {type(model).__name__}",
+        "labels": model.n_labels_,
+        "features": model.n_features_in_,
+    }

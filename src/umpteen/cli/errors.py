@@ -1,0 +1,126 @@
+"""What a person sees when something goes wrong: one line, in the words of the command line."""
+
+import functools
+import os
+import re
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+DEBUG = "UMPTEEN_DEBUG"
+
+_INTERRUPTED, _PIPE_CLOSED = 130, 141  # as shells count: 128 and the signal
+_OPTIONS = {
+    "text_field": "--text-column",
+    "labels_field": "--labels-column",
+    "label_separator": "--label-separator",
+    "zero_based": "--zero-based",
+    "format": "--format",
+    "max_memory": "--max-memory",
+    "n_trees": "--trees",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "prune": "--prune",
+    "metric": "--metric",
+    "threshold": "--threshold",
+    "k": "-k",
+}
+_PHRASES = {
+    "as model.save(path) makes it": "as `umpteen fit` makes it",
+    "check the path, or save a model there first": "check the path, or make one: umpteen fit",
+    "tune_thresholds(...) first": "`umpteen tune` first",
+    "give texts and labels that it did not learn from": (
+        "give a file of texts and labels that it did not learn from, or fit without --no-calibrate"
+    ),
+}
+_OPTION = re.compile(
+    r"`(?P<quoted>{0})`|\b(?P<given>{0})=(?P<value>'[^']*'|[\w.]+)?|\b(?P<plain>{1})\b".format(
+        "|".join(_OPTIONS), "|".join(name for name in _OPTIONS if "_" in name)
+    )
+)
+
+
+class UsageError(Exception):
+    """What was asked for cannot be done to these files; the message says what can be."""
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """The same command, whose errors become a line on stderr and an exit code."""
+
+    @functools.wraps(command)
+    def careful(*args: Any, **options: Any) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                command(*args, **options)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise typer.Exit(leave_pipe()) from None
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one need not be tidy
+            say("interrupted")
+            raise typer.Exit(_INTERRUPTED) from None
+        except Exception as error:
+            _report(error)
+            raise typer.Exit(1) from None
+
+    return careful
+
+
+def leave_pipe() -> int:
+    """The reader is gone (`| head -1`): nothing more to say to it, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _PIPE_CLOSED
+
+
+def say(message: str) -> None:
+    """A line on stderr, for the person."""
+    print(f"umpteen: {message}", file=sys.stderr)
+
+
+def in_options(message: str) -> str:
+    """A message of the library with the names that the command line has for its parameters.
+
+    >>> in_options("no 'labels' among 'text', 'tags'; did you mean labels_field='tags'?")
+    "no 'labels' among 'text', 'tags'; did you mean --labels-column 'tags'?"
+    """
+    for phrase, ours in _PHRASES.items():
+        message = message.replace(phrase, ours)
+    return _OPTION.sub(_option, message)
+
+
+def _option(match: re.Match[str]) -> str:
+    name = match["quoted"] or match["given"] or match["plain"]
+    return " ".join(filter(None, [_OPTIONS[name], match["value"]]))
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    say(f"warning: {' '.join(in_options(str(message)).split())}")
+
+
+def _report(error: Exception) -> None:
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+    say(f"error: {_one_line(error)}")
+
+
+def _one_line(error: Exception) -> str:
+    message = in_options(" ".join(str(error).split()))
+    if isinstance(error, UsageError) or _is_ours(error):
+        return message
+    if isinstance(error, MemoryError):
+        return "not enough memory; `umpteen estimate` tells what is needed"
+    if isinstance(error, OSError) and error.strerror:
+        return ": ".join(filter(None, [error.filename and str(error.filename), error.strerror]))
+    return f"{type(error).__name__}: {message} (--traceback shows where)"
+
+
+def _is_ours(error: Exception) -> bool:
+    from umpteen.errors import UmpteenError
+
+    return isinstance(error, UmpteenError)

@@ -1,0 +1,110 @@
+"""`umpteen evaluate` and `umpteen tune`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from umpteen.cli.errors import UsageError, say
+from umpteen.cli.matrices import read_matrices
+from umpteen.cli.models import Model, Output, check_free, is_tagger, load_model, load_tagger
+from umpteen.cli.output import Json, show
+from umpteen.cli.reading import File, Reading, is_stdin, reads_file
+
+
+@reads_file
+def evaluate(
+    model: Model,
+    file: File,
+    reading: Reading,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with all of it as well.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Tell how good a model is, on texts that are new to it.
+
+    \b
+    FILE has texts with their right labels, test.jsonl:
+      {"text": "Why does my bread collapse?", "labels": ["bread", "baking"]}
+    \b
+    Example:
+      umpteen evaluate model/ test.jsonl --html report.html
+    \b
+    Out come precision, recall, nDCG and their kin at 1, 3 and 5 labels per text, and how rare
+    labels fare beside frequent ones.
+    """
+    loaded = load_model(model)
+    if is_tagger(loaded):
+        samples = reading.read_labelled(file)
+        if samples.texts is None:
+            raise UsageError(f"the model learned from texts, but {file} holds matrices")
+        report = loaded.evaluate(samples.texts, samples.labels, title=_title(model, file))
+    else:
+        report = _evaluate_matrix(loaded, file, reading)
+    show(report.to_dict(), json, report)
+    if html is not None:
+        report.to_html(html)
+        say(f"wrote {html}")
+
+
+@reads_file
+def tune(
+    model: Model,
+    reading: Reading,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Texts with labels that the model did not learn from; without, those that fit "
+            "put aside.",
+        ),
+    ] = None,
+    metric: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT", help="micro_f1, macro_f1, or a goal: precision@0.9, recall@0.8."
+        ),
+    ] = "micro_f1",
+    output: Output = None,
+    json: Json = None,
+) -> None:
+    """Choose from which probability on a label is given.
+
+    \b
+    Examples:
+      umpteen tune model/ --metric precision@0.9
+      umpteen predict model/ new.jsonl --threshold tuned
+    \b
+    The first is saved in the model; out comes the threshold, and what the metric reached. With
+    the second, as many labels are given as nine right ones out of ten allow.
+    """
+    tagger = load_tagger(model, "tune")
+    folder = output or model
+    check_free(folder)
+    texts = labels = None
+    if file is not None:
+        samples = reading.read_labelled(file)
+        texts, labels = samples.texts, samples.labels
+    thresholds = tagger.tune_thresholds(metric, texts, labels)
+    tagger.save(folder)
+    record = {
+        "metric": thresholds.metric,
+        "reached": round(thresholds.reached, 4),
+        "threshold": round(thresholds.least, 4),
+        "per_label": thresholds.per_label is not None,
+    }
+    show(record, json)
+
+
+def _evaluate_matrix(classifier: Any, file: Path, reading: Reading) -> Any:
+    from umpteen.report import evaluate as evaluate_answers
+
+    samples = read_matrices(file, reading, classifier)
+    if samples.Y is None or len(samples) == 0:
+        raise UsageError(f"{file} has no labels to compare with")
+    return evaluate_answers(classifier.predict_topk(samples.X, 5), samples.Y)
+
+
+def _title(model: Path, file: Path) -> str:
+    return f"{model.resolve().name} on {'stdin' if is_stdin(file) else file.name}"

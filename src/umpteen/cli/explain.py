@@ -1,0 +1,38 @@
+"""`umpteen explain`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from umpteen.cli.errors import UsageError
+from umpteen.cli.models import Model, load_tagger
+from umpteen.cli.output import Json, show
+
+
+def explain(
+    model: Model,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - for stdin.")],
+    label: Annotated[
+        str | None,
+        typer.Option("-l", "--label", metavar="NAME", help="Which label; else the best one."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Show why a text gets a label, word by word.
+
+    \b
+    Examples:
+      umpteen explain model/ "Why does my bread collapse?"
+      umpteen explain model/ "Why does my bread collapse?" --label baking
+    \b
+    Out come the label's probability, what each word adds to it, and the way through the tree of
+    labels; also the nearest training texts, if fit was told to --keep-texts.
+    """
+    tagger = load_tagger(model, "explain")
+    if text == "-":
+        text = sys.stdin.buffer.read().decode(errors="replace")
+    if not text.strip():
+        raise UsageError('there is no text to explain: umpteen explain MODEL "some words"')
+    found = tagger.explain(text, label)
+    show(found.to_dict(), json, found)

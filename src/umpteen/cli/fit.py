@@ -1,0 +1,126 @@
+"""`umpteen fit`."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from umpteen.cli.errors import UsageError
+from umpteen.cli.models import check_free, is_tagger, note_first_run
+from umpteen.cli.output import Json, readable_size, readable_time, show, size_on_disk, wants_json
+from umpteen.cli.reading import File, Reading, reads_file
+from umpteen.cli.settings import Jobs, Prune, Trees, new_classifier
+
+if TYPE_CHECKING:
+    from umpteen.data import Samples
+
+
+@reads_file
+def fit(
+    file: File,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the model goes.")
+    ],
+    reading: Reading,
+    label_texts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help='Texts of the labels: {"label": "bread", "text": "..."} per line.'
+        ),
+    ] = None,
+    trees: Trees = 1,
+    prune: Prune = 0.1,
+    keep_texts: Annotated[
+        bool, typer.Option("--keep-texts", help="Keep texts, for explain to show similar ones.")
+    ] = False,
+    no_calibrate: Annotated[
+        bool,
+        typer.Option("--no-calibrate", help="Half of the time, but scores are no probabilities."),
+    ] = False,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Refuse to need more, such as 4GB.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same model.")] = 0,
+    jobs: Jobs = -1,
+    json: Json = None,
+) -> None:
+    """Learn labels from texts, and save the model in a folder.
+
+    \b
+    FILE has a line for each text, train.jsonl:
+      {"text": "How do I keep sourdough alive?", "labels": ["bread", "sourdough"]}
+    or a row, train.csv:
+      text,labels
+      How do I keep sourdough alive?,bread|sourdough
+    \b
+    Example:
+      umpteen fit train.jsonl -o model/
+    \b
+    Out comes a folder, for predict, evaluate and explain. A model that was there is replaced, in
+    one step at the end. A file of matrices (xmc, svmlight) gives a model that answers with the
+    numbers of labels.
+    """
+    check_free(output)
+    started = time.perf_counter()
+    samples = reading.read_labelled(file)
+    note_first_run()
+    classifier = new_classifier(trees, prune, max_memory, seed, jobs)
+    if samples.texts is None:
+        _refuse_text_options(file, label_texts, keep_texts)
+        model = classifier.fit(samples.X, samples.Y)
+    else:
+        model = _fit_texts(samples, classifier, label_texts, keep_texts, not no_calibrate, seed)
+    model.save(output)
+    _summarize(model, samples, output, time.perf_counter() - started, json)
+
+
+def _fit_texts(
+    samples: "Samples",
+    classifier: Any,
+    label_texts: Path | None,
+    keep_texts: bool,
+    calibrate: bool,
+    seed: int,
+) -> Any:
+    from umpteen.data import read_label_texts
+    from umpteen.tagger import Tagger
+
+    tagger = Tagger(classifier, calibrate=calibrate, keep_texts=keep_texts, random_state=seed)
+    texts = None if label_texts is None else read_label_texts(label_texts)
+    return tagger.fit(samples.texts, samples.labels, texts)
+
+
+def _refuse_text_options(file: Path, label_texts: Path | None, keep_texts: bool) -> None:
+    for option, given in (("--label-texts", label_texts), ("--keep-texts", keep_texts)):
+        if given:
+            raise UsageError(f"{option} is for files of texts, and {file} holds matrices")
+
+
+def _summarize(
+    model: Any, samples: "Samples", folder: Path, seconds: float, json: bool | None
+) -> None:
+    size = size_on_disk(folder)
+    figures = {"model": str(folder), "samples": len(samples), "labels": _n_labels(model)}
+    if wants_json(json):
+        show({**figures, "seconds": round(seconds, 3), "bytes": size, **_held_out(model)}, json)
+        return
+    shown = {"time": readable_time(seconds), "size": readable_size(size)}
+    if held_out := _held_out(model):
+        shown["first label right"] = "{:.1%} of {:,} texts put aside".format(*held_out.values())
+    show(figures | shown, json)
+    print(f"\nnext: umpteen predict {folder} FILE     labels for new texts, - for stdin")
+    print(f"      umpteen evaluate {folder} FILE    how good it is, on texts it has not seen")
+
+
+def _n_labels(model: Any) -> int:
+    return len(model.label_names_.ids) if is_tagger(model) else model.n_labels_
+
+
+def _held_out(model: Any) -> dict[str, float]:
+    """How often the best label is right, on the texts that calibration put aside."""
+    held_out = getattr(model, "held_out_", None)
+    if held_out is None:
+        return {}
+    share = round(float(held_out.hits[:, 0].mean()), 4)
+    return {"first_label_right": share, "put_aside": len(held_out.hits)}

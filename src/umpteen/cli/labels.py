@@ -1,0 +1,104 @@
+"""`umpteen add-labels` and `umpteen remove-labels`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from umpteen.cli.errors import UsageError, say
+from umpteen.cli.models import Model, Output, check_free, is_tagger, load_model, load_tagger
+from umpteen.cli.output import Json, show
+from umpteen.cli.reading import File, Reading, reads_file
+
+
+@reads_file
+def add_labels(
+    model: Model,
+    file: File,
+    reading: Reading,
+    label_texts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help='Texts of the labels: {"label": "bread", "text": "..."} per line.'
+        ),
+    ] = None,
+    output: Output = None,
+    json: Json = None,
+) -> None:
+    """Teach a model new labels; the others stay as they are.
+
+    \b
+    FILE has texts with the names of the new labels, new.jsonl:
+      {"text": "My pickles went soft", "labels": ["fermenting"]}
+      {"text": "How much salt for kimchi?", "labels": ["fermenting", "kimchi"]}
+    \b
+    Example:
+      umpteen add-labels model/ new.jsonl
+    \b
+    Names that the model knows are passed over. It is saved where it was, in one step, or in
+    --output.
+    """
+    from umpteen.tagger.growth import examples_of
+
+    tagger = load_tagger(model, "add-labels")
+    folder = output or model
+    check_free(folder)
+    samples = reading.read_labelled(file)
+    if samples.texts is None:
+        raise UsageError(f"the model learned from texts, but {file} holds matrices")
+    new = _new_names(tagger, file, samples.labels or [])
+    examples = examples_of(samples.texts, samples.labels or [], new)
+    tagger.add_labels(new, _label_texts(new, label_texts), examples)
+    tagger.save(folder)
+    show({"added": len(new), "labels": len(tagger.label_names_.ids), "model": str(folder)}, json)
+
+
+def remove_labels(
+    model: Model,
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Labels to forget.")],
+    output: Output = None,
+    json: Json = None,
+) -> None:
+    """Make a model forget labels, and never give them again.
+
+    \b
+    Example:
+      umpteen remove-labels model/ frying "deep frying"
+    \b
+    The other labels stay as they are. A model of matrices takes the numbers of labels.
+    """
+    loaded = load_model(model)
+    folder = output or model
+    check_free(folder)
+    if is_tagger(loaded):
+        loaded.remove_labels(names)
+    else:
+        loaded.remove_labels([_number(name) for name in names])
+    loaded.save(folder)
+    show({"removed": len(set(names)), "model": str(folder)}, json)
+
+
+def _new_names(tagger: Any, file: Path, labels: list[list[str]]) -> list[str]:
+    """The labels that the model does not know."""
+    given = {name for names in labels for name in names}
+    known = given & tagger.label_names_.ids.keys()
+    if known == given:
+        raise UsageError(f"{file} has no new label: the model knows all {len(known):,} of them")
+    if known:
+        say(f"known labels passed over: {len(known):,}, such as {min(known)!r}")
+    return sorted(given - known)
+
+
+def _label_texts(names: list[str], path: Path | None) -> dict[str, str] | None:
+    if path is None:
+        return None
+    from umpteen.data import read_label_texts
+
+    texts = read_label_texts(path)
+    return {name: texts[name] for name in names if name in texts}
+
+
+def _number(name: str) -> int:
+    if not name.isdecimal():
+        raise UsageError(f"{name!r} is no number of a label, and the model knows no names")
+    return int(name)

@@ -1,0 +1,124 @@
+"""Texts to be labelled: those of a file, or those that arrive on stdin, for as long as they do."""
+
+import os
+import select
+import sys
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+
+from umpteen.cli.reading import Reading, is_stdin
+from umpteen.data import Samples
+from umpteen.data.formats.compression import compression_of_content
+from umpteen.data.formats.known import FORMATS, check_options, format_to_read
+from umpteen.data.formats.records import Record, batches
+from umpteen.data.formats.source import Source, open_source
+from umpteen.errors import DataFormatError
+
+_TEXTS = 1000  # of a file at a time
+_READ, _MOST = 1 << 16, 1 << 20  # bytes of stdin: per read, and at a time
+_LINES = "lines"
+_LINE_BY_LINE = (_LINES, "jsonl", "fasttext")
+
+
+def stream_texts(path: Path, reading: Reading) -> Iterator[Samples]:
+    """Texts in batches; on stdin, a line is answered as soon as it is there.
+
+    What looks like no known format is taken as plain lines of text.
+    """
+    if is_stdin(path):
+        yield from _stream_stdin(sys.stdin.fileno(), reading)
+        return
+    with open_source(path) as source:
+        yield from _samples(source, _format(source, reading), reading, _TEXTS)
+
+
+def _stream_stdin(stdin: int, reading: Reading) -> Iterator[Samples]:
+    arriving = _arriving(stdin)
+    start = next(arriving, b"")
+    if compression_of_content(start):
+        source = Source("stdin", _Blocks(chain([start], arriving)))
+        yield from _samples(source, _format(source, reading), reading, _TEXTS)
+        return
+    blocks = _whole_lines(chain([start], arriving))
+    first = next(blocks, b"")
+    form = _format(Source("stdin", BytesIO(first)), reading)
+    if form not in _LINE_BY_LINE:
+        source = Source("stdin", _Blocks(chain([first], blocks)))
+        yield from _samples(source, form, reading, _TEXTS)
+        return
+    n_lines = 0
+    for block in chain([first], blocks):
+        yield from _samples(_Later(block, n_lines), form, reading, None)
+        n_lines += block.count(b"\n")
+
+
+def _format(source: Source, reading: Reading) -> str:
+    if reading.format is not None:
+        return reading.format
+    try:
+        return format_to_read(source, None).name
+    except DataFormatError:
+        return _LINES
+
+
+def _samples(source: Source, form: str, reading: Reading, size: int | None) -> Iterator[Samples]:
+    source.format = form
+    if form == _LINES:
+        yield from batches((Record(line) for _, line in source.lines()), size)
+        return
+    chosen = FORMATS[form]
+    check_options(chosen, chosen.stream, reading.options)
+    yield from chosen.stream(source, size, **reading.options)
+
+
+def _arriving(stdin: int) -> Iterator[bytes]:
+    """What is there, and waiting only where nothing is."""
+    ended = False
+    while not ended and (block := os.read(stdin, _READ)):
+        while not ended and len(block) < _MOST and _is_ready(stdin):
+            more = os.read(stdin, _READ)
+            block, ended = block + more, not more
+        yield block
+
+
+def _is_ready(stdin: int) -> bool:
+    return os.name == "posix" and bool(select.select([stdin], [], [], 0)[0])
+
+
+def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes, cut at line ends."""
+    rest = b""
+    for block in blocks:
+        head, newline, rest_of_block = block.rpartition(b"\n")
+        if newline:
+            yield rest + head + newline
+            rest = rest_of_block
+        else:
+            rest += block
+    if rest:
+        yield rest
+
+
+class _Later(Source):
+    """Some lines of stdin that come after others."""
+
+    def __init__(self, block: bytes, n_lines_before: int) -> None:
+        super().__init__("stdin", BytesIO(block))
+        self._n_lines_before = n_lines_before
+
+    def error(self, problem: str, line: int | None = None) -> DataFormatError:
+        return super().error(problem, None if line is None else line + self._n_lines_before)
+
+
+class _Blocks:
+    """A file to read from, out of its blocks."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks, self._rest = blocks, b""
+
+    def read(self, size: int) -> bytes:
+        self._rest = self._rest or next(self._blocks, b"")
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return taken

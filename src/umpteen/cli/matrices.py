@@ -1,0 +1,51 @@
+"""Files of matrices for models that learned from such files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from umpteen.cli.errors import UsageError
+from umpteen.cli.reading import Reading
+
+if TYPE_CHECKING:
+    from umpteen.data import Samples
+
+
+def read_matrices(file: Path, reading: Reading, classifier: Any) -> "Samples":
+    """The samples of a file, as wide as the model: svmlight files end at the last id they use."""
+    samples = reading.read(file)
+    if samples.X is None:
+        raise UsageError(
+            f"the model learned from matrices, but {file} holds texts: give an xmc or svmlight "
+            "file, or fit a model on texts"
+        )
+    _widen(samples.X, classifier.n_features_in_)
+    if samples.Y is not None:
+        _widen(samples.Y, classifier.n_labels_)
+    return samples
+
+
+def answer_matrix(
+    classifier: Any, file: Path, reading: Reading, k: int, threshold: float | str | None
+) -> Iterator[tuple["Samples", list[Any]]]:
+    """The samples of a file and the numbers of their labels, with scores."""
+    from umpteen.tagger.thresholds import cut
+
+    if isinstance(threshold, str):
+        raise UsageError(f"--threshold {threshold} needs a model of texts; give a score, as 0.7")
+    samples = read_matrices(file, reading, classifier)
+    top = classifier.predict_topk(samples.X, k)
+    top = top if threshold is None else cut(top, threshold)
+    yield samples, _numbers(top)
+
+
+def _numbers(top: Any) -> list[list[tuple[int, float]]]:
+    return [
+        [(label, round(score, 6)) for label, score in zip(*row, strict=True) if label >= 0]
+        for row in zip(top.labels.tolist(), top.scores.tolist(), strict=True)
+    ]
+
+
+def _widen(matrix: Any, width: int) -> None:
+    if matrix.shape[1] < width:
+        matrix.resize(matrix.shape[0], width)

@@ -1,0 +1,74 @@
+"""Model folders: a `Tagger`, which answers texts with names, or a bare classifier."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from umpteen.cli.errors import UsageError, say
+
+if TYPE_CHECKING:
+    from umpteen.tagger import Tagger
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `umpteen fit` made.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FOLDER", help="Save there, and leave MODEL as it is."),
+]
+
+
+def load_model(path: Path) -> Any:
+    """The model in a folder."""
+    from umpteen.base import ExtremeClassifier
+    from umpteen.storage import load
+
+    note_first_run()
+    model = load(path)
+    if not is_tagger(model) and not isinstance(model, ExtremeClassifier):
+        raise UsageError(f"{path} holds a {type(model).__name__}, which is not a model of labels")
+    return model
+
+
+def load_tagger(path: Path, purpose: str) -> "Tagger":
+    """The model in a folder, which must be one of texts."""
+    model = load_model(path)
+    if is_tagger(model):
+        return model  # type: ignore[no-any-return]
+    raise UsageError(
+        f"{purpose} needs a model of texts; {path} holds a {type(model).__name__} that learned "
+        "from a file of matrices (xmc, svmlight)"
+    )
+
+
+def is_tagger(model: Any) -> bool:
+    """Whether a model knows texts and names."""
+    from umpteen.tagger import Tagger
+
+    return isinstance(model, Tagger)
+
+
+def check_free(folder: Path) -> None:
+    """Refuse what `save` would refuse, before hours of training rather than after."""
+    place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not place.is_dir():
+        raise UsageError(f"{place} is a file; a model needs a folder: choose another --output")
+    if not os.access(place, os.W_OK):
+        raise UsageError(f"{place} cannot be written to: choose another --output")
+    names = os.listdir(place) if place == folder else []
+    foreign = [name for name in names if not name.endswith((".npy", "manifest.json"))]
+    if foreign and "manifest.json" not in names:
+        raise UsageError(
+            f"{folder} holds other files ({foreign[0]!r}) and no model: choose a new folder"
+        )
+
+
+def note_first_run() -> None:
+    """Tell a person why the first command takes longer than those that follow."""
+    import umpteen.kernels
+
+    cache = Path(umpteen.kernels.__path__[0]) / "__pycache__"
+    usual = "NUMBA_CACHE_DIR" not in os.environ and os.access(cache.parent, os.W_OK)
+    if usual and sys.stderr.isatty() and not any(cache.glob("*.nbi")):
+        say("first run: compiling the fast parts, which takes about half a minute, once")

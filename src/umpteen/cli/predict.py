@@ -1,0 +1,156 @@
+"""`umpteen predict`."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from umpteen.cli.errors import UsageError, say
+from umpteen.cli.matrices import answer_matrix
+from umpteen.cli.models import Model, is_tagger, load_model
+from umpteen.cli.output import Json, as_line, one_line, wants_json
+from umpteen.cli.reading import Reading, is_stdin, reads_file
+
+if TYPE_CHECKING:
+    from umpteen.data import Samples
+
+_K, _K_BY_THRESHOLD = 5, 20
+_SCORE = 5  # columns of the terminal
+
+
+@reads_file
+def predict(
+    model: Model,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Texts; - for stdin.")],
+    reading: Reading,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="N",
+            min=1,
+            help="Most labels per text.",
+            show_default="5; 20 with --threshold",
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT",
+            help="Only labels this probable: 0.7; or 'tuned', as `umpteen tune` chose; or a goal: "
+            "precision@0.9, recall@0.8, micro_f1.",
+        ),
+    ] = None,
+    no_text: Annotated[
+        bool, typer.Option("--no-text", help="Leave the texts out of the answers.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write JSONL there, once all is done."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Give labels to texts.
+
+    \b
+    Examples:
+      umpteen predict model/ new.jsonl
+      umpteen predict model/ new.jsonl --threshold 0.7 > labels.jsonl
+      echo "Why does my bread collapse?" | umpteen predict model/ -
+    \b
+    FILE is in any format that fit takes, labels or not, or plain lines of text. Stdin is answered
+    line by line, for as long as it goes on. Out comes a line for each text, in their order:
+      {"text": "Why does my bread collapse?", "labels": [{"label": "bread", "score": 0.87}]}
+    """
+    loaded = load_model(model)
+    if is_stdin(file) and sys.stdin.isatty():
+        say("type a text and press Enter; Ctrl-D ends")
+    records = _records(loaded, file, reading, k, _threshold(threshold))
+    if no_text:
+        records = ({**record, "text": None} for record in records)
+    if output is not None:
+        from umpteen.data.formats.sink import open_sink
+
+        with open_sink(output) as sink:
+            for record in records:
+                sink.write((_line(record) + "\n").encode())
+    elif wants_json(json):
+        for record in records:
+            print(_line(record), flush=record["last"])
+    else:
+        _print_table(records)
+
+
+def _threshold(given: str | None) -> float | str | None:
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given
+
+
+def _records(
+    model: Any, file: Path, reading: Reading, k: int | None, threshold: float | str | None
+) -> Iterator[dict[str, Any]]:
+    """An answer for each sample; `last` where the next one may be long in coming."""
+    k = k or (_K if threshold is None else _K_BY_THRESHOLD)
+    answered = (
+        _answer_texts(model, file, reading, k, threshold)
+        if is_tagger(model)
+        else answer_matrix(model, file, reading, k, threshold)
+    )
+    for samples, answers in answered:
+        for i, tags in enumerate(answers):
+            yield {
+                "id": None if samples.ids is None else samples.ids[i],
+                "text": None if samples.texts is None else samples.texts[i],
+                "labels": [{"label": label, "score": score} for label, score in tags],
+                "last": i + 1 == len(answers),
+            }
+
+
+def _answer_texts(
+    tagger: Any, file: Path, reading: Reading, k: int, threshold: float | str | None
+) -> Iterator[tuple["Samples", list[Any]]]:
+    from umpteen.cli.live import stream_texts
+
+    tagger.predict([], k, threshold)  # what is wrong with them is said before texts arrive
+    for samples in stream_texts(file, reading):
+        if samples.texts is None:
+            raise UsageError(
+                f"the model learned from texts, but {file} holds matrices; if it does not, say "
+                "--format lines"
+            )
+        yield samples, tagger.predict(samples.texts, k, threshold)
+
+
+def _line(record: dict[str, Any]) -> str:
+    shown = {name: record[name] for name in ("id", "text") if record[name] is not None}
+    return as_line({**shown, "labels": record["labels"]})
+
+
+def _print_table(records: Iterator[dict[str, Any]]) -> None:
+    """A row for each label, the text (or what there is instead) beside the first."""
+    width = os.get_terminal_size().columns if sys.stdout.isatty() else 80
+    left = max(20, width // 2)
+    right = max(10, width - left - _SCORE - 5)
+    print(f"{'text':<{left}}  {'score':>{_SCORE}}  label")
+    for number, record in enumerate(records, 1):
+        beside = one_line(record["text"] or record["id"] or f"{number:,}")
+        for tag in record["labels"] or [{"label": "-", "score": None}]:
+            score = "" if tag["score"] is None else f"{tag['score']:.2f}"
+            label = _cut(one_line(str(tag["label"])), right).rstrip()
+            print(f"{_cut(beside, left)}  {score:>{_SCORE}}  {label}")
+            beside = ""
+        sys.stdout.flush()
+
+
+def _cut(text: str, width: int) -> str:
+    """Exactly as wide as that on a terminal."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(text) > width:
+        return set_cell_size(text, width - 1) + "…"
+    return set_cell_size(text, width)

@@ -1,0 +1,133 @@
+"""Files of texts and labels: the options they share, and stdin as one of them."""
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from umpteen.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from umpteen.data import Samples
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Texts with labels; - for stdin.", show_default=False)
+]
+EXAMPLE = '{"text": "How do I keep sourdough alive?", "labels": ["bread", "sourdough"]}'
+
+_MOST_AT_ONCE = 1 << 16
+_FORMATS = ("jsonl", "csv", "tsv", "fasttext", "parquet", "xmc", "svmlight", "lines")
+Format = Enum("Format", {name: name for name in _FORMATS}, type=str)  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a file, as far as the person said."""
+
+    format: str | None
+    options: dict[str, Any]
+
+    def read(self, path: Path, **more: Any) -> "Samples":
+        """Everything that the file holds."""
+        from umpteen import data
+
+        file: Any = Stdin() if is_stdin(path) else path
+        return data.read(file, format=self.format, **self.options, **more)
+
+    def read_labelled(self, path: Path) -> "Samples":
+        """Everything that the file holds, which must be some samples with labels."""
+        samples = self.read(path)
+        if len(samples) == 0:
+            raise UsageError(f"{path} is empty: expected a line for each text, such as {EXAMPLE}")
+        if samples.labels is None and samples.Y is None:
+            raise UsageError(
+                f"{path} has no labels: expected lines such as {EXAMPLE}, or the name of their "
+                "column with --labels-column"
+            )
+        return samples
+
+    def stream(self, path: Path, **more: Any) -> "Iterator[Samples]":
+        """The file in batches."""
+        from umpteen import data
+
+        return data.stream(path, format=self.format, **self.options, **more)
+
+
+class Stdin:
+    """Stdin as it comes; Python's own would not notice Ctrl-C while it gathers what flows in."""
+
+    name = "stdin"
+
+    def read(self, size: int) -> bytes:
+        """Some bytes, at most `size`; none at the end."""
+        return os.read(sys.stdin.fileno(), min(size, _MOST_AT_ONCE))
+
+
+def is_stdin(path: Path) -> bool:
+    """Whether `-` was given for a file."""
+    return str(path) == "-"
+
+
+def reads_file(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of files; it takes them as one argument, `reading`."""
+
+    @functools.wraps(command)
+    def with_reading(**options: Any) -> None:
+        chosen = {ours: options.pop(name) for name, ours in _LIBRARY_NAMES.items()}
+        form = options.pop("format")
+        given = {name: value for name, value in chosen.items() if value is not None}
+        command(reading=Reading(form and form.value, given), **options)
+
+    own = [
+        parameter
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != "reading"
+    ]
+    shared = inspect.signature(_shared, eval_str=True).parameters.values()
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in (*own, *shared)]
+    with_reading.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_reading.__annotations__ = {p.name: p.annotation for p in parameters}
+    return with_reading
+
+
+_LIBRARY_NAMES = {
+    "text_column": "text_field",
+    "labels_column": "labels_field",
+    "label_separator": "label_separator",
+    "zero_based": "zero_based",
+}
+
+
+def _shared(
+    format: Annotated[  # noqa: A002
+        Format | None,
+        typer.Option(
+            metavar="FORMAT",
+            help="Of the file, where its name does not tell: " + ", ".join(_FORMATS) + ".",
+        ),
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Where texts are, if not in 'text'.")
+    ] = None,
+    labels_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Where labels are, if not in 'labels'.")
+    ] = None,
+    label_separator: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Between labels in a CSV cell, if not '|'.")
+    ] = None,
+    zero_based: Annotated[
+        bool | None,
+        typer.Option(
+            "--zero-based/--one-based",
+            help="Features of svmlight begin at 0 or 1; by default at 0 if there is a 0.",
+        ),
+    ] = None,
+) -> None:
+    """The options of files."""

@@ -1,0 +1,50 @@
+"""What fit and estimate let a person choose about the classifier."""
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from umpteen.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from umpteen.linear import LabelTree
+
+_UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+Trees = Annotated[
+    int, typer.Option(min=1, metavar="N", help="More trees are a little better, larger and slower.")
+]
+Jobs = Annotated[
+    int, typer.Option(metavar="N", help="Threads; -1 for every core. Any number, same model.")
+]
+Prune = Annotated[
+    float,
+    typer.Option(
+        min=0, metavar="N", help="Smallest weight to keep; 0.2 makes models a third smaller."
+    ),
+]
+
+
+def new_classifier(
+    trees: int, prune: float, memory: str | None, seed: int, jobs: int
+) -> "LabelTree":
+    """The classifier that these options ask for."""
+    from umpteen.linear import LabelTree
+
+    return LabelTree(
+        n_trees=trees, prune=prune, max_memory=_bytes(memory), random_state=seed, n_jobs=jobs
+    )
+
+
+def _bytes(size: str | None) -> float | None:
+    """
+    >>> _bytes("4GB"), _bytes("1.5 MB"), _bytes("1000")
+    (4000000000.0, 1500000.0, 1000.0)
+    """
+    if size is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", size.lower())
+    if match is None:
+        raise UsageError(f"--max-memory {size!r} is no size; expected such as 500MB or 4GB")
+    return float(match[1]) * _UNITS[match[2]]

@@ -1,0 +1,234 @@
+"""What each command does for a person with files."""
+
+import csv
+import gzip
+import json
+import shutil
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import umpteen as um
+
+from .conftest import made_up, write_lines
+
+
+@pytest.fixture
+def own_model(model, tmp_path):
+    """A copy that may be changed."""
+    return shutil.copytree(model, tmp_path / "model")
+
+
+def texts_of(folder):
+    return [json.loads(line)["text"] for line in (folder / "test.jsonl").open()]
+
+
+def test_fit_tells_what_it_made(call, ask, folder, tmp_path):
+    (record,) = ask("fit", folder / "train.jsonl", "-o", tmp_path / "m", "--trees", "2")
+    assert (record["samples"], record["labels"]) == (300, 6)
+    assert record["first_label_right"] > 0.9
+    files = [path.stat().st_size for path in (tmp_path / "m").iterdir()]
+    assert record["bytes"] == sum(files)
+    assert um.load(tmp_path / "m").classifier_.n_trees == 2
+
+
+def test_fit_on_a_terminal_says_what_to_do_next(call, folder, tmp_path):
+    out, _ = call("fit", folder / "train.jsonl", "-o", tmp_path / "m", "--no-calibrate", "--table")
+    assert f"umpteen predict {tmp_path}/m" in out
+    assert "300" in out
+    assert um.load(tmp_path / "m").calibration_ is None
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "ft", "jsonl.xz"])
+def test_every_format_gives_the_same_model(ask, folder, model, tmp_path, kind):
+    file = tmp_path / f"train.{kind}"
+    um.data.write(um.data.read(folder / "train.jsonl"), file)
+    ask("fit", file, "-o", tmp_path / "m")
+    texts = texts_of(folder)
+    assert um.load(tmp_path / "m").predict(texts) == um.load(model).predict(texts)
+
+
+def test_columns_of_other_names(ask, tmp_path):
+    with (tmp_path / "train.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["title", "tags"])
+        for item in made_up(80):
+            writer.writerow([item["text"], ";".join(item["labels"])])
+    (record,) = ask(
+        "fit", tmp_path / "train.csv", "-o", tmp_path / "m", "--text-column", "title",
+        "--labels-column", "tags", "--label-separator", ";",
+    )  # fmt: skip
+    assert record["labels"] == 6
+
+
+def test_label_texts_reach_labels_without_samples(ask, folder, tmp_path):
+    file = write_lines(tmp_path / "labels.jsonl", [{"label": "jars", "text": "lid jar bowl"}])
+    (record,) = ask("fit", folder / "train.jsonl", "-o", tmp_path / "m", "--label-texts", file)
+    assert record["labels"] == 7
+
+
+def test_predict_is_what_the_tagger_says(ask, folder, model):
+    records = ask("predict", model, folder / "test.jsonl", "-k", "3")
+    expected = um.load(model).predict(texts_of(folder), k=3)
+    assert [r["id"] for r in records] == [f"t{i}" for i in range(40)]
+    assert [r["text"] for r in records] == texts_of(folder)
+    given = [[(tag["label"], tag["score"]) for tag in r["labels"]] for r in records]
+    assert given == expected
+
+
+@pytest.mark.parametrize("threshold", ["0.7", "precision@0.9", "micro_f1"])
+def test_predict_by_threshold(ask, folder, model, threshold):
+    records = ask("predict", model, folder / "test.jsonl", "--threshold", threshold)
+    choice = float(threshold) if threshold == "0.7" else threshold
+    expected = um.load(model).predict(texts_of(folder), threshold=choice)
+    assert [[tag["label"] for tag in r["labels"]] for r in records] == [
+        [name for name, _ in tags] for tags in expected
+    ]
+
+
+def test_predict_plain_lines_of_a_file(ask, model, tmp_path):
+    (tmp_path / "new.txt").write_text("a loaf with a crust\n\nespresso beans\n")
+    records = ask("predict", model, tmp_path / "new.txt", "-k", "1")
+    assert [[tag["label"] for tag in r["labels"]] for r in records] == [["bread"], [], ["coffee"]]
+
+
+def test_predict_into_a_file(call, folder, model, tmp_path):
+    out, _ = call(
+        "predict", model, folder / "test.jsonl", "-o", tmp_path / "out.jsonl.gz", "--no-text"
+    )
+    assert out == ""
+    with gzip.open(tmp_path / "out.jsonl.gz", "rt") as file:
+        records = [json.loads(line) for line in file]
+    assert len(records) == 40
+    assert set(records[0]) == {"id", "labels"}
+
+
+def test_predict_as_a_table(call, model, tmp_path):
+    (tmp_path / "new.txt").write_text("a loaf\x1b[31m with a crust\nxyzzy\n")
+    out, _ = call("predict", model, tmp_path / "new.txt", "-k", "1", "--table")
+    head, first, second = out.splitlines()
+    assert head.split() == ["text", "score", "label"]
+    assert first.startswith("a loaf [31m with a crust")
+    assert first.endswith("bread")
+    assert second.split() == ["xyzzy", "-"]
+
+
+def test_evaluate(call, ask, folder, model, tmp_path):
+    (report,) = ask("evaluate", model, folder / "test.jsonl", "--html", tmp_path / "report.html")
+    assert report["metrics"]["precision@1"] > 0.9
+    assert "<html" in (tmp_path / "report.html").read_text()
+    out, _ = call("evaluate", model, folder / "test.jsonl", "--table")
+    assert "precision" in out
+    assert "nDCG" in out
+
+
+def test_explain(call, ask, model):
+    (found,) = ask("explain", model, "a loaf with a crust")
+    assert found["label"] == "bread"
+    assert {word for word, _ in found["words"]} >= {"loaf", "crust"}
+    assert found["neighbours"]
+    (other,) = ask("explain", model, "a loaf with a crust", "--label", "soup")
+    assert other["label"] == "soup"
+    out, _ = call("explain", model, "a loaf with a crust", "--table")
+    assert out.startswith("bread")
+
+
+def test_describe_a_file(call, ask, folder):
+    (found,) = ask("describe", folder / "train.jsonl")
+    assert found["n_labels"] == 6
+    out, _ = call("describe", folder / "train.jsonl", "--table")
+    assert "labels per sample" in out
+
+
+def test_describe_a_folder_of_data(ask, folder, tmp_path):
+    place = tmp_path / "cookery"
+    place.mkdir()
+    for name in ("train.jsonl", "test.jsonl"):
+        shutil.copy(folder / name, place)
+    (found,) = ask("describe", place)
+    assert set(found["parts"]) == {"train", "test"}
+
+
+def test_describe_a_model(ask, model):
+    (found,) = ask("describe", model)
+    assert (found["labels"], found["samples"], found["calibrated"]) == (6, 300, True)
+    assert found["versions"]["umpteen"] == um.__version__
+
+
+def test_tune_is_kept_in_the_model(ask, folder, own_model):
+    (tuned,) = ask("tune", own_model, "--metric", "precision@0.9")
+    assert tuned["reached"] >= 0.9
+    assert um.load(own_model).thresholds_.metric == "precision@0.9"
+    records = ask("predict", own_model, folder / "test.jsonl", "--threshold", "tuned")
+    assert all(tag["score"] >= tuned["threshold"] - 1e-4 for r in records for tag in r["labels"])
+
+
+def test_tune_on_other_texts_into_another_folder(ask, folder, own_model, tmp_path):
+    ask("tune", own_model, folder / "test.jsonl", "-o", tmp_path / "tuned")
+    assert um.load(own_model).thresholds_ is None
+    assert um.load(tmp_path / "tuned").thresholds_.metric == "micro_f1"
+
+
+def test_add_labels(call, folder, own_model, tmp_path):
+    new = [
+        {"text": "salt brine crock kraut", "labels": ["fermenting", "bread"]},
+        {"text": "crock of kraut in brine", "labels": ["fermenting"]},
+        {"text": "how about charcoal brine kraut", "labels": ["fermenting"]},
+    ]
+    out, err = call("add-labels", own_model, write_lines(tmp_path / "new.jsonl", new))
+    assert json.loads(out)["labels"] == 7
+    assert "known labels passed over: 1, such as 'bread'" in err
+    assert "fermenting" in um.load(own_model).label_names_.ids
+
+
+def test_add_labels_says_when_to_fit_again(call, own_model, tmp_path):
+    new = [{"text": f"charcoal smoke {i}", "labels": [f"new{i}"]} for i in range(4)]
+    _, err = call("add-labels", own_model, write_lines(tmp_path / "new.jsonl", new))
+    assert "umpteen: warning: 4 of 10 labels were added" in err
+
+
+def test_remove_labels(ask, folder, own_model):
+    ask("remove-labels", own_model, "bread", "soup")
+    records = ask("predict", own_model, folder / "test.jsonl", "-k", "6")
+    given = {tag["label"] for r in records for tag in r["labels"]}
+    assert given == {"cheese", "grilling", "knives", "coffee"}
+
+
+def test_estimate(call, ask, folder):
+    (found,) = ask("estimate", folder / "train.jsonl")
+    assert found["memory"] > found["model_size"] > 0
+    out, _ = call("estimate", folder / "train.jsonl", "--table")
+    assert "classifier on disk" in out
+
+
+def test_matrices_give_numbers(ask, folder, matrix_model):
+    records = ask("predict", matrix_model, folder / "test.svm", "-k", "1")
+    assert [r["labels"][0]["label"] for r in records] == [0, 1]
+    assert "text" not in records[0]
+    (report,) = ask("evaluate", matrix_model, folder / "test.svm")
+    assert report["metrics"]["precision@1"] == 1
+    (found,) = ask("describe", matrix_model)
+    assert (found["labels"], found["features"]) == (3, 4)
+    (found,) = ask("estimate", folder / "train.xmc.txt")
+    assert found["model_size"] > 0
+
+
+def test_features_of_svmlight_may_begin_at_0(ask, matrix_model, tmp_path):
+    (tmp_path / "x.svm").write_text("1:1\n2:1\n")
+    for option, expected in ((), [0, 1]), (("--zero-based",), [1, 2]):
+        records = ask("predict", matrix_model, tmp_path / "x.svm", "-k", "1", *option)
+        assert [r["labels"][0]["label"] for r in records] == expected
+
+
+def test_matrices_forget_numbers(ask, folder, matrix_model, tmp_path):
+    ask("remove-labels", matrix_model, "0", "-o", tmp_path / "m")
+    records = ask("predict", tmp_path / "m", folder / "test.svm", "-k", "3")
+    assert all(tag["label"] != 0 for r in records for tag in r["labels"])
+
+
+def test_demo_runs_what_the_package_has(call, monkeypatch):
+    made_up_demo = SimpleNamespace(main=lambda: print("the demo"))
+    monkeypatch.setitem(sys.modules, "umpteen.demo", made_up_demo)
+    out, _ = call("demo")
+    assert out == "the demo\n"

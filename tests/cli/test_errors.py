@@ -1,0 +1,134 @@
+"""Errors are one line that says what to do, without a traceback."""
+
+import pytest
+
+from umpteen.cli.errors import in_options
+
+from .conftest import run, write_lines
+
+GOOD = '{"text": "a loaf", "labels": ["bread"]}\n'
+
+
+def one_line(err):
+    assert err.startswith("umpteen: error: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "advice"),
+    [
+        ("none.jsonl", None, [], "no file"),
+        ("empty.jsonl", "", [], "expected a line for each text"),
+        ("empty", "", [], "--format"),
+        ("notes.txt", "hello\n", [], "--format"),
+        ("bare.jsonl", '{"text": "a"}\n', [], "--labels-column"),
+        (
+            "tags.jsonl",
+            '{"text": "a", "label": ["x"]}\n',
+            [],
+            "did you mean --labels-column 'label'",
+        ),
+        ("title.csv", "title,labels\na,x\n", [], "--text-column"),
+        ("good.jsonl", GOOD, ["--text-column", "title"], "no 'title' among 'text', 'labels'"),
+        ("broken.jsonl", GOOD + "{\n", [], "line 2"),
+        ("good.jsonl", GOOD, ["--zero-based"], "jsonl has no option '--zero-based'"),
+        ("good.jsonl", GOOD, ["--max-memory", "much"], "4GB"),
+        ("good.jsonl", GOOD, ["--jobs", "0"], "--jobs"),
+        ("m.xmc.txt", "2 1 2\n0 0:1\n1 0:2\n", ["--keep-texts"], "--keep-texts"),
+    ],
+)
+def test_fit_refuses(call, tmp_path, name, content, options, advice):
+    file = tmp_path / name
+    if content is not None:
+        file.write_text(content)
+    out, err = call("fit", file, "-o", tmp_path / "m", *options, code=1)
+    assert advice in one_line(err)
+    assert out == ""
+    assert not (tmp_path / "m").exists()
+
+
+def test_fit_refuses_a_place_before_it_reads(call, tmp_path):
+    (tmp_path / "thesis.doc").write_text("precious")
+    _, err = call("fit", tmp_path / "none.jsonl", "-o", tmp_path, code=1)
+    assert "thesis.doc" in one_line(err)
+    _, err = call("fit", tmp_path / "none.jsonl", "-o", tmp_path / "thesis.doc" / "m", code=1)
+    assert "is a file" in one_line(err)
+
+
+def test_max_memory_names_the_knobs(call, folder, tmp_path):
+    arguments = ["fit", folder / "train.jsonl", "-o", tmp_path / "m", "--max-memory", "1kB"]
+    _, err = call(*arguments, code=1)
+    assert "--max-memory allows 1 KB" in one_line(err)
+    assert "--prune" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["predict", "{folder}/none", "-"], "make one: umpteen fit"),
+        (["predict", "{folder}", "-"], "holds no manifest.json"),
+        (["predict", "{folder}/test.jsonl", "{model}"], "as `umpteen fit` makes it"),
+        (["predict", "{model}", "{folder}/none.jsonl"], "no file"),
+        (["predict", "{model}", "{folder}/train.xmc.txt"], "--format lines"),
+        (["predict", "{model}", "{folder}/test.jsonl", "--threshold", "tuned"], "umpteen tune"),
+        (["predict", "{model}", "{folder}/test.jsonl", "--threshold", "7"], "between 0 and 1"),
+        (["predict", "{matrix}", "{folder}/test.jsonl"], "learned from matrices"),
+        (["predict", "{matrix}", "{folder}/test.svm", "--threshold", "tuned"], "a score"),
+        (["evaluate", "{model}", "{folder}/test.svm"], "learned from texts"),
+        (["evaluate", "{matrix}", "{folder}/test.jsonl"], "learned from matrices"),
+        (["explain", "{matrix}", "a loaf"], "needs a model of texts"),
+        (["explain", "{model}", "a loaf", "--label", "breed"], "did you mean 'bread'?"),
+        (["explain", "{model}", "xyzzy"], "no word of it is known"),
+        (["explain", "{model}", " "], "no text to explain"),
+        (["describe", "{folder}/none"], "no file"),
+        (["describe", "{folder}"], ""),
+        (["tune", "{model}", "--metric", "f1"], "micro_f1"),
+        (["add-labels", "{model}", "{folder}/test.jsonl"], "no new label"),
+        (["remove-labels", "{model}", "breed"], "did you mean 'bread'?"),
+        (["remove-labels", "{matrix}", "bread"], "no number"),
+        (["convert", "{folder}/test.jsonl", "{folder}/test.doc"], "--format"),
+        (["convert", "{folder}/test.jsonl", "{folder}/none/out.csv"], "no folder"),
+    ],
+)
+def test_one_line_that_says_what_to_do(call, folder, model, matrix_model, arguments, advice):
+    filled = [a.format(folder=folder, model=model, matrix=matrix_model) for a in arguments]
+    if arguments == ["describe", "{folder}"]:
+        (folder / "nothing").mkdir(exist_ok=True)
+        filled, advice = ["describe", folder / "nothing"], "neither a model"
+    _, err = call(*filled, code=1)
+    assert advice in one_line(err)
+
+
+def test_a_broken_line_of_stdin_is_numbered_from_its_beginning(model):
+    _, err = run("predict", model, "-", stdin=(GOOD * 3 + "{oops\n").encode(), code=1)
+    assert "line 4" in one_line(err)
+
+
+def test_the_traceback_is_there_for_who_asks(call, tmp_path, monkeypatch):
+    _, err = call("describe", tmp_path / "none", "--traceback", code=1)
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("umpteen: error: no file")
+
+
+def test_a_bug_is_one_line_too(call, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("umpteen.tagger.Tagger.fit", lambda *_: 1 / 0)
+    _, err = call("fit", folder / "train.jsonl", "-o", tmp_path / "m", code=1)
+    assert "ZeroDivisionError" in one_line(err)
+    assert "--traceback" in err
+
+
+def test_the_librarys_words_become_options():
+    assert in_options("name a format with format=, one of csv") == (
+        "name a format with --format, one of csv"
+    )
+    assert in_options("of no known format: lower `n_jobs`") == "of no known format: lower --jobs"
+    assert in_options("k=0 is not") == "-k 0 is not"
+    assert in_options("rank=3, task='x'") == "rank=3, task='x'"
+
+
+def test_add_labels_needs_names(call, model, tmp_path):
+    file = write_lines(tmp_path / "new.jsonl", [{"text": "brine"}])
+    _, err = call("add-labels", model, file, code=1)
+    assert "has no labels" in one_line(err)
