@@ -1,8 +1,9 @@
 """What labels lose that come late: added to a trained tagger, against training with all of them.
 
-`python benchmarks/new_labels.py [set ...] [--hide 0.05] [--replay 20000] [--new-texts] [--part test]` hides a
-share of the labels, trains, adds them with their training texts as examples, and compares with a
-tagger that saw everything. `--part dev` is for choosing, `test` for reporting.
+`python benchmarks/new_labels.py [set ...]` hides a share of the labels (`--hide`), trains, adds
+them with their training texts as examples, and compares with a tagger that saw everything. With
+`--new-texts`, the texts of the hidden labels are hidden as well, so that all of their words and
+topics are new. `--part dev` is for choosing, `test` for reporting.
 """
 
 import argparse
