@@ -35,7 +35,7 @@ check: setup
 	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src README.md CONTRIBUTING.md docs
 
 demo: setup
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/umpteen demo
 
 bench: setup
 	$(BIN)/python benchmarks/formats.py
@@ -45,6 +45,9 @@ bench: setup
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/choices.py
 	$(BIN)/python benchmarks/label_texts.py
+	$(BIN)/python benchmarks/vectorizer.py
+	$(BIN)/python benchmarks/tagger.py
+	$(BIN)/python benchmarks/new_labels.py
 
 clean:
-	rm -rf .venv .peers build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .peers build dist umpteen-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -4,8 +4,6 @@ import csv
 import gzip
 import json
 import shutil
-import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -227,8 +225,18 @@ def test_matrices_forget_numbers(ask, folder, matrix_model, tmp_path):
     assert all(tag["label"] != 0 for r in records for tag in r["labels"])
 
 
-def test_demo_runs_what_the_package_has(call, monkeypatch):
-    made_up_demo = SimpleNamespace(main=lambda: print("the demo"))
-    monkeypatch.setitem(sys.modules, "umpteen.demo", made_up_demo)
-    out, _ = call("demo")
-    assert out == "the demo\n"
+def test_update_learns_from_more_texts(ask, own_model, tmp_path):
+    lines = [{"text": f"quokka wombat {i}", "labels": ["animals", "bread"]} for i in range(5)]
+    write_lines(tmp_path / "more.jsonl", lines)
+    (record,) = ask("update", own_model, tmp_path / "more.jsonl")
+    assert (record["texts"], record["new labels"]) == (5, 1)
+    assert "animals" in um.load(own_model).label_names_.ids
+
+
+def test_the_demo_leaves_a_model_and_a_report(call, tmp_path):
+    out, _ = call("demo", "-o", tmp_path / "demo")
+    assert "numpy.std" in out
+    assert "What next" in out
+    assert "<svg" in (tmp_path / "demo" / "report.html").read_text()
+    tagger = um.load(tmp_path / "demo" / "model")
+    assert tagger.predict("standard deviation along an axis", k=1)[0][0] == "numpy.std"

@@ -193,12 +193,17 @@ def test_texts_of_new_labels_count_where_texts_of_labels_were_learned():
     assert recall_of(tagger, name) > 0.7
 
 
-def test_new_words_are_known_only_to_a_vectorizer_that_hashes():
-    with pytest.raises(LabelsError, match=r"'new' cannot be learned, as no word.*hashing"):
-        fitted().add_labels("new", examples=[["unheard words", "never seen"]])
-    tagger = Tagger(small_tree(), vectorizer=Vectorizer(hashing=2**16)).fit(TEXTS, KNOWN)
-    tagger.add_labels("new", examples=[["unheard words", "never heard words"]])
-    assert tagger.predict("unheard of", k=1)[0][0] == "new"
+def test_new_words_are_learned_with_new_labels():
+    """A new product has a name that no old text has."""
+    tagger = fitted().add_labels("new", examples=[["zyzzyva quux", "quux frobnicator"]])
+    assert tagger.predict("a quux", k=1)[0][0] == "new"
+    assert tagger.predict("something else entirely unheard of") == []
+
+
+def test_without_room_for_new_words_a_label_of_nothing_else_is_refused():
+    tagger = Tagger(small_tree(), vectorizer=Vectorizer()).fit(TEXTS, KNOWN)
+    with pytest.raises(LabelsError, match=r"'new' cannot be learned, as no word.*spare"):
+        tagger.add_labels("new", examples=[["zyzzyva quux"]])
 
 
 def test_tuned_thresholds_have_room_for_new_labels():

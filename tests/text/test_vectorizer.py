@@ -119,6 +119,26 @@ def test_hashing_knows_words_that_come_later():
     assert row[0, new[0]] > 1.5 * row.data.min()  # a word that was never seen is the rarest
 
 
+def test_words_that_are_learned_later_leave_the_others_as_they_are(tmp_path):
+    texts = corpus(200)
+    vectorizer = Vectorizer(spare=3).fit(texts)
+    before = vectorizer.transform(texts)
+    word = vectorizer.words(texts[0])[0]
+    mixed = [f"quokka {word} wombat {word}", "quokka", "numbat bilby"]
+    known_before = vectorizer.transform(mixed)
+    vectorizer.learn_words(mixed)
+    assert equal_bits(vectorizer.transform(texts), before)
+    storage.save(vectorizer, tmp_path / "model")
+    for one in (vectorizer, storage.load(tmp_path / "model")):
+        known = one.transform(mixed)
+        assert equal_bits(known[:, : one.n_first_], known_before[:, : one.n_first_])
+        names = one.get_feature_names_out()
+        assert names[one.n_first_ :].tolist() == ["quokka", "wombat", "numbat"]  # no more room
+        assert [len(row.indices) for row in known] == [3, 1, 1]
+        np.testing.assert_allclose(np.sqrt(known[1:].power(2).sum(axis=1)), 1, rtol=1e-6)
+    assert vectorizer.learn_words(["thylacine"]).transform(["thylacine"]).nnz == 0
+
+
 @pytest.mark.parametrize(
     "parameters", [{}, {"max_features": 500}, {"hashing": 2**14}, {"ngrams": 3}]
 )

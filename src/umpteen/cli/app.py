@@ -16,12 +16,12 @@ from umpteen.cli.estimate import estimate
 from umpteen.cli.evaluate import evaluate, tune
 from umpteen.cli.explain import explain
 from umpteen.cli.fit import fit
-from umpteen.cli.labels import add_labels, remove_labels
+from umpteen.cli.labels import add_labels, remove_labels, update
 from umpteen.cli.predict import predict
 
 _COMMANDS = (
-    fit, predict, evaluate, explain, describe, convert, tune, add_labels, remove_labels, estimate,
-    demo,
+    fit, predict, evaluate, explain, describe, convert, tune, add_labels, remove_labels, update,
+    estimate, demo,
 )  # fmt: skip
 _TRACEBACK = "--traceback"
 

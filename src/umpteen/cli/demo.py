@@ -1,11 +1,18 @@
 """`umpteen demo`."""
 
-from importlib import import_module
+from pathlib import Path
+from typing import Annotated
 
-from umpteen.cli.errors import UsageError
+import typer
+
+from umpteen.cli.models import note_first_run
 
 
-def demo() -> None:
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="For the model and the report.")
+    ] = Path("umpteen-demo"),
+) -> None:
     """Learn from data that is built in, and show what comes out.
 
     \b
@@ -13,12 +20,9 @@ def demo() -> None:
       umpteen demo
     \b
     The data is the documentation of the installed Python libraries: describe what you want, get
-    the function. Takes a minute or two at first.
+    the function. Takes half a minute, and a minute at first.
     """
-    try:
-        main = import_module("umpteen.demo").main
-    except ModuleNotFoundError as missing:
-        if missing.name != "umpteen.demo":
-            raise
-        raise UsageError("this version of umpteen has no demo") from None
-    main()
+    note_first_run()
+    from umpteen.demo import main
+
+    main(output)

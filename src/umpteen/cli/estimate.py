@@ -27,7 +27,7 @@ def estimate(
     """
     samples = reading.read_labelled(file)
     note_first_run()
-    classifier = new_classifier(trees, prune, None, 0, jobs)
+    classifier = new_classifier(samples.texts is not None, trees, prune, None, 0, jobs)
     if samples.texts is None:
         found = classifier.estimate(samples.X, samples.Y)
     else:

@@ -65,7 +65,7 @@ def fit(
     started = time.perf_counter()
     samples = reading.read_labelled(file)
     note_first_run()
-    classifier = new_classifier(trees, prune, max_memory, seed, jobs)
+    classifier = new_classifier(samples.texts is not None, trees, prune, max_memory, seed, jobs)
     if samples.texts is None:
         _refuse_text_options(file, label_texts, keep_texts)
         model = classifier.fit(samples.X, samples.Y)

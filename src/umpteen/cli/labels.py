@@ -1,4 +1,4 @@
-"""`umpteen add-labels` and `umpteen remove-labels`."""
+"""`umpteen add-labels`, `umpteen update` and `umpteen remove-labels`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,6 +51,44 @@ def add_labels(
     tagger.add_labels(new, _label_texts(new, label_texts), examples)
     tagger.save(folder)
     show({"added": len(new), "labels": len(tagger.label_names_.ids), "model": str(folder)}, json)
+
+
+@reads_file
+def update(
+    model: Model, file: File, reading: Reading, output: Output = None, json: Json = None
+) -> None:
+    """Teach a model from more texts, or from corrected ones.
+
+    \b
+    FILE has texts with all of their labels, more.jsonl:
+      {"text": "Is lard good for frying?", "labels": ["frying", "lard"]}
+    \b
+    Example:
+      umpteen update model/ more.jsonl
+    \b
+    The labels of these texts are learned again, from these and the training texts that the
+    model kept; names that are new become labels. A kept text that comes again has the labels
+    that it has here, and no others.
+    """
+    tagger = load_tagger(model, "update")
+    folder = output or model
+    check_free(folder)
+    samples = reading.read_labelled(file)
+    if samples.texts is None:
+        raise UsageError(f"the model learned from texts, but {file} holds matrices")
+    n_before = len(tagger.label_names_.ids)
+    tagger.partial_fit(samples.texts, samples.labels)
+    tagger.save(folder)
+    n_labels = len(tagger.label_names_.ids)
+    show(
+        {
+            "texts": len(samples),
+            "new labels": n_labels - n_before,
+            "labels": n_labels,
+            "model": str(folder),
+        },
+        json,
+    )
 
 
 def remove_labels(

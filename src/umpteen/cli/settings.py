@@ -27,12 +27,13 @@ Prune = Annotated[
 
 
 def new_classifier(
-    trees: int, prune: float, memory: str | None, seed: int, jobs: int
+    of_texts: bool, trees: int, prune: float, memory: str | None, seed: int, jobs: int
 ) -> "LabelTree":
     """The classifier that these options ask for."""
     from umpteen.linear import LabelTree
 
-    return LabelTree(
+    kind = LabelTree.for_texts if of_texts else LabelTree
+    return kind(
         n_trees=trees, prune=prune, max_memory=_bytes(memory), random_state=seed, n_jobs=jobs
     )
 

@@ -22,11 +22,12 @@ def find_columns(runs: Any, shorter: Any, slots: Any, keys: Any, n_columns: int)
 @njit(nogil=True, cache=True)
 def weigh_texts(
     text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int, slots: Any, keys: Any,
-    idf: Any, sublinear: bool,
+    idf: Any, n_first: int, sublinear: bool,
 ) -> Any:  # fmt: skip
     """(indptr, indices, data) of one row per text, of length 1: 1 + ln(count) times `idf`.
 
-    A column is the place of a run's hash in `keys`. One look into the table per run of words,
+    Only the `n_first` columns count for the length, unless a text has none of them. A column is
+    the place of a run's hash in `keys`. One look into the table per run of words,
     and a sort per text.
     """
     words, _, word_ends = read_words(text, text_ends, letters, stop_words)
@@ -40,7 +41,7 @@ def weigh_texts(
         n_known = _drop_unknown(found[start : run_ends[i]])
         columns = found[start : start + n_known]
         _sort(columns, spare, len(idf) - 1)
-        n += _weigh(columns, idf, sublinear, found[n:], values[n:])
+        n += _weigh(columns, idf, n_first, sublinear, found[n:], values[n:])
         indptr[i + 1], start = n, run_ends[i]
     return indptr, found[:n].copy(), values[:n].copy()
 
@@ -56,9 +57,11 @@ def _drop_unknown(columns: Any) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _weigh(columns: Any, idf: Any, sublinear: bool, different: Any, weights: Any) -> int:
+def _weigh(
+    columns: Any, idf: Any, n_first: int, sublinear: bool, different: Any, weights: Any
+) -> int:
     """The weight of each different one of the sorted columns; `different` may overwrite them."""
-    n, i, squares = 0, 0, 0.0
+    n, i, squares, others = 0, 0, 0.0, 0.0
     while i < len(columns):
         column, first = columns[i], i
         while i < len(columns) and columns[i] == column:
@@ -68,10 +71,13 @@ def _weigh(columns: Any, idf: Any, sublinear: bool, different: Any, weights: Any
             count = 1 + np.log(count)
         weight = count * idf[column]
         different[n], weights[n] = column, weight
-        squares += weight * weight
+        if column < n_first:
+            squares += weight * weight
+        else:
+            others += weight * weight
         n += 1
     if n > 0:
-        weights[:n] *= np.float32(1 / np.sqrt(squares))
+        weights[:n] *= np.float32(1 / np.sqrt(squares if squares > 0 else others))
     return n
 
 

@@ -48,6 +48,7 @@ def learn_new(
     ones = np.ones(len(rows), np.float32)
     Y = csr_matrix((ones, (rows, columns)), shape=(len(samples), len(grown)))
     Y.data[:] = 1  # a text that was given twice
+    learn_words(tagger, samples)
     X = tagger._features(samples)
     _check_words(X, Y, grown)
     replay = tagger.replay_.widened(len(grown)).joined(X, Y, samples)
@@ -90,6 +91,7 @@ def learn_more(
     tagger: "Tagger", texts: list[str], lists: list[list[str]], learned: Sequence[str]
 ) -> None:
     """More samples: see `Tagger.partial_fit`. Labels that were `learned` just now are left out."""
+    learn_words(tagger, texts)
     X, Y = tagger._features(texts), tagger.label_names_.matrix(lists)
     replay = tagger.replay_.joined(X, Y, texts, corrected=True)
     corrected = csr_matrix(replay.Y[: len(tagger.replay_)] - tagger.replay_.Y)
@@ -132,6 +134,12 @@ def warn_if_rebuild_due(tagger: "Tagger") -> None:
     """To be called by a method of the tagger: the warning names the line that called that."""
     if reason := rebuild_due(tagger):
         warnings.warn(reason, RebuildDueWarning, stacklevel=3)
+
+
+def learn_words(tagger: "Tagger", texts: list[str]) -> None:
+    """Words that no training text had, where the vectorizer can learn them."""
+    if hasattr(tagger.vectorizer_, "learn_words"):
+        tagger.vectorizer_.learn_words(texts)
 
 
 def _adopt(tagger: "Tagger", replay: Replay) -> None:
@@ -209,8 +217,8 @@ def _check_words(X: csr_matrix, Y: csr_matrix, names: LabelNames) -> None:
     )
     for label in np.flatnonzero((n_examples > 0) & (n_known == 0)):
         raise LabelsError(
-            f"{names.names[label]!r} cannot be learned, as no word of its examples is known: give "
-            "examples with words of the training texts, or fit with Vectorizer(hashing=2**20)"
+            f"{names.names[label]!r} cannot be learned, as no word of its examples is known, and "
+            "the vectorizer has no room for new ones (Vectorizer(spare=10_000) has)"
         )
 
 

@@ -5,7 +5,7 @@ from inspect import signature
 from itertools import chain
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +47,11 @@ from umpteen.validation import (
 )
 
 Tags = list[tuple[str, float]]
+Threshold = float | str | None
 
 _HELD_OUT, _MOST_HELD_OUT, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
 _K, _K_BY_THRESHOLD = 5, 20
+_SPARE = 10_000  # columns for words that come with new labels and samples
 
 
 @storage.storable
@@ -64,8 +66,8 @@ class Tagger(BaseEstimator):
 
     Parameters
     ----------
-    classifier : any `ExtremeClassifier`; default `LabelTree(cost=1.0, positive_weight=1.0)`.
-    vectorizer : default `umpteen.text.Vectorizer()`; anything with `fit_transform` and
+    classifier : any `ExtremeClassifier`; default `LabelTree.for_texts()`.
+    vectorizer : default `umpteen.text.Vectorizer(spare=10_000)`; anything with `fit_transform` and
         `transform` works, but only ours can be saved.
     calibrate : whether to learn probabilities.
     replay : training samples that are kept as numbers, for `add_labels` and `partial_fit` to
@@ -140,8 +142,18 @@ class Tagger(BaseEstimator):
         self.replay_ = Replay.drawn(X, Y, kept, self.replay, self.random_state)
         return self
 
+    @overload  # a str is an Iterable[str] as well
+    def predict(  # type: ignore[overload-overlap]
+        self, texts: str, k: int | None = ..., threshold: Threshold = ...
+    ) -> Tags: ...
+
+    @overload
     def predict(
-        self, texts: Any, k: int | None = None, threshold: float | str | None = None
+        self, texts: Iterable[str], k: int | None = ..., threshold: Threshold = ...
+    ) -> list[Tags]: ...
+
+    def predict(
+        self, texts: Any, k: int | None = None, threshold: Threshold = None
     ) -> Tags | list[Tags]:
         """The labels of a text, or of each of several texts: names and probabilities, best first.
 
@@ -213,7 +225,7 @@ class Tagger(BaseEstimator):
         the same to the bit, and so do their probabilities unless a new label is among the best
         twenty, which a probability takes into account.
 
-        Words that no training text had stay unknown, unless the vectorizer hashes. When a fifth
+        Words of the examples that no training text had are learned with them. When a fifth
         of all labels are newcomers, a `RebuildDueWarning` says that `fit` is due.
         """
         self._check_fitted()
@@ -286,12 +298,12 @@ class Tagger(BaseEstimator):
         storage.save(self, path)
 
     def _new_vectorizer(self) -> Any:
-        return Vectorizer() if self.vectorizer is None else clone(self.vectorizer)
+        return Vectorizer(spare=_SPARE) if self.vectorizer is None else clone(self.vectorizer)
 
     def _new_classifier(self) -> ExtremeClassifier:
         if self.classifier is not None:
             return clone(self.classifier)  # type: ignore[no-any-return]
-        return LabelTree(cost=1.0, positive_weight=1.0)  # best for our features on validation
+        return LabelTree.for_texts()
 
     def _features(self, texts: list[str]) -> csr_matrix:
         return as_csr(check_features(self.vectorizer_.transform(texts)))

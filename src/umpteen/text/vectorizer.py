@@ -58,6 +58,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         frequent words down in all of them.
     sublinear : whether a word's tenth occurrence counts less than its first; otherwise the weight
         is occurrences times idf.
+    spare : columns that stay free for words which `learn_words` will teach.
     n_jobs : threads; any number gives the same bits.
 
     >>> vectorizer = Vectorizer().fit(["Least squares", "The least squares", "The cost"])
@@ -76,10 +77,12 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         "hashing": [Interval(Integral, 2, 2**31 - 1, closed="both"), None],
         "stop_words": [list, tuple, None],  # a set could not be saved
         "sublinear": ["boolean"],
+        "spare": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": N_JOBS,
     }
 
     n_features_: int
+    n_first_: int  # columns that `fit` filled
     idf_: npt.NDArray[np.float32]
     vocabulary_: Vocabulary | None  # None if hashing
     stop_table_: Table
@@ -95,6 +98,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         hashing: int | None = None,
         stop_words: Sequence[str] | None = None,
         sublinear: bool = True,
+        spare: int = 0,
         n_jobs: int | None = -1,
     ) -> None:
         self.ngrams = ngrams
@@ -105,6 +109,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.hashing = hashing
         self.stop_words = stop_words
         self.sublinear = sublinear
+        self.spare = spare
         self.n_jobs = n_jobs
 
     def fit(self, texts: Any, y: Any = None) -> Self:
@@ -124,8 +129,34 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         vocabulary, n_texts = self._learn(counts, len(texts))
         self.vocabulary_, self.stop_table_ = vocabulary, stops
         idf = np.log((1 + len(texts)) / (1 + n_texts)) + 1
-        self.idf_ = (idf * np.where(self._is_run(len(idf)), self.run_weight, 1)).astype(np.float32)
-        self.n_features_ = len(n_texts)
+        weights = idf * np.where(self._is_run(len(idf)), self.run_weight, 1)
+        of_new_words = np.full(self.spare, np.log(1 + len(texts)) + 1)
+        self.idf_ = np.append(weights, of_new_words).astype(np.float32)
+        self.n_first_, self.n_features_ = len(weights), len(self.idf_)
+        return self
+
+    def learn_words(self, texts: Any) -> Self:
+        """Words of these texts that are not known yet count from now on, while columns are spare.
+
+        Each gets a column and the idf of a word that no text had. The features of other words
+        stay as they are, to the bit: new words do not count for the length of a row.
+
+        >>> vectorizer = Vectorizer(spare=2).fit(["a cat", "a dog"])
+        >>> vectorizer.learn_words(["a quokka"]).transform(["a quokka"]).indices
+        array([0, 3], dtype=int32)
+        """
+        self._check_fitted()
+        if self.vocabulary_ is None:
+            return self  # hashing knows all words
+        new: dict[int, str] = {}
+        for text in check_texts(texts):
+            words, hashes, shorter = named_runs(text, 1, self.stop_table_)
+            columns = find_columns(hashes, shorter, *self._table(), self.n_features_)
+            new |= {int(hashes[i]): words[i] for i in np.flatnonzero(columns < 0)}
+        kept = list(new)[: self.n_features_ - len(self.vocabulary_.runs)]
+        self.vocabulary_ = self.vocabulary_.extended(
+            [new[key] for key in kept], np.array(kept, np.uint64)
+        )
         return self
 
     def transform(self, texts: Any) -> csr_matrix:
@@ -136,7 +167,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         def weigh(block: list[str]) -> tuple[Any, Any, Any]:
             return weigh_texts(  # type: ignore[no-any-return]
                 *utf8(block), letters(), self.stop_table_, self.ngrams, *self._table(), self.idf_,
-                self.sublinear,
+                self.n_first_, self.sublinear,
             )  # fmt: skip
 
         parts = parallel.run(weigh, blocks(texts), n_jobs=self.n_jobs)
@@ -148,14 +179,15 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return self.fit(texts).transform(texts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """The words of each column; hashed columns have none (see `named_features`)."""
+        """The words of each column, "" if it is spare; hashed columns have none."""
         self._check_fitted()
         if self.vocabulary_ is None:
             raise FeaturesError(
                 f"with hashing={self.hashing}, columns stand for whatever falls into them and have "
                 "no names; named_features(text) names those of a text"
             )
-        return np.array(self.vocabulary_.names(), object)
+        names = self.vocabulary_.names()
+        return np.array(names + [""] * (self.n_features_ - len(names)), object)
 
     def words(self, text: str) -> list[str]:
         """The words of a text as they count here.
@@ -211,10 +243,12 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-        if self.hashing is not None and (self.max_features, self.min_df) != (None, 1):
+        others = {"max_features": None, "min_df": 1, "spare": 0}
+        given = [name for name, usual in others.items() if getattr(self, name) != usual]
+        if self.hashing is not None and given:
             raise ParameterError(
                 f"hashing={self.hashing} keeps every word, which leaves no meaning to "
-                f"max_features={self.max_features} and min_df={self.min_df!r}: leave them out"
+                f"{' and '.join(given)}: leave them out"
             )
 
     def _check_fitted(self) -> None:

@@ -46,6 +46,16 @@ class Vocabulary:
             order = order[np.sort(np.argsort(-n_texts[order], kind="stable")[:most])]
         return cls(table(keys[order]), runs[order], words), n_texts[order]
 
+    def extended(self, words: Sequence[str], keys: npt.NDArray[np.uint64]) -> "Vocabulary":
+        """With single words after the features that are there."""
+        runs = np.full((len(words), self.runs.shape[1]), -1, np.int32)
+        runs[:, 0] = len(self.words) + np.arange(len(words))
+        return Vocabulary(
+            table(np.append(self.table[1], keys)),
+            np.concatenate([self.runs, runs]),
+            [*self.words, *words],
+        )
+
     @property
     def is_run(self) -> npt.NDArray[np.bool_]:
         """Which features are more than one word."""
