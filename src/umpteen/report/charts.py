@@ -30,7 +30,7 @@ def bars(title: str, names: list[str], values: list[float], full: float) -> Html
 
 def reliability_diagram(reliability: Reliability) -> Html:
     """Share of right answers over their probability; on the diagonal, both agree."""
-    plot = _Plot(left=40, top=10, width=290, height=230)
+    plot = _Plot(left=48, top=10, width=282, height=230)
     filled = [group for group in reliability.bins if group.count]
     parts = [*_grid(plot)]
     parts += [_bin_bar(plot, group) for group in filled]
