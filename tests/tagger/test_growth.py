@@ -375,7 +375,7 @@ def test_the_same_samples_again_count_once():
 
 
 def test_a_label_that_only_had_a_text_learns_from_its_first_samples():
-    tagger = Tagger(small_tree()).fit(TEXTS, KNOWN, label_texts={"late": "unheard of"})
+    tagger = Tagger(small_tree()).fit(TEXTS, KNOWN, label_texts={"late": ""})
     assert "late" not in {name for tags in tagger.predict(TEST, k=24) for name, _ in tags}
     tagger.partial_fit(EXAMPLES[HIDDEN[0]], [["late"]] * len(EXAMPLES[HIDDEN[0]]))
     found = tagger.predict(EXAMPLES[HIDDEN[0]], k=3)

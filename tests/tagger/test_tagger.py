@@ -398,3 +398,26 @@ def test_estimates_are_those_of_the_classifier(tagger):
     assert tagger.estimate(TEXTS, LABELS).memory > 0
     with pytest.raises(ParameterError, match="cannot estimate"):
         Tagger(um.NearestCentroid()).estimate(TEXTS, LABELS)
+
+
+def test_the_best_labels_are_given_whatever_their_probability_if_asked():
+    tagger = Tagger(small_tree()).fit(TEXTS, LABELS)
+    found = tagger.predict(TEST, threshold=1.0, min_labels=2)
+    assert [len(tags) for tags in found] == [2] * len(TEST)
+    assert found == [tags[:2] for tags in tagger.predict(TEST)]
+    assert tagger.predict("unheard of", threshold=0.5, min_labels=1) == []
+
+
+def test_words_that_only_texts_of_labels_have_are_known():
+    tagger = Tagger(um.LabelTree(features_in_score=0.3))
+    tagger.fit(TEXTS, LABELS, label_texts={"quokkas": "quokka and wombat"})
+    assert tagger.predict("a quokka", k=1)[0][0] == "quokkas"
+    assert tagger.explain("a quokka", "quokkas").text_similarity > 0.3
+
+
+def test_what_a_tagger_says_about_itself():
+    tagger = Tagger(small_tree()).fit(TEXTS, LABELS)
+    assert tagger.labels == tagger.label_names_.names
+    assert tagger.calibrated
+    assert not Tagger(small_tree()).fit(TEXTS[:20], LABELS[:20]).calibrated
+    assert tagger.n_features == tagger.vectorizer_.n_known < tagger.classifier_.n_features_in_

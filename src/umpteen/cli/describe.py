@@ -92,7 +92,7 @@ def _tagger(tagger: Any) -> dict[str, Any]:
         "kind": f"texts to label names, by {type(tagger.classifier_).__name__}",
         "labels": len(tagger.label_names_.ids),
         "samples": tagger.n_samples_,
-        "features": tagger.classifier_.n_features_in_,
+        "features": tagger.n_features,
         "calibrated": tagger.calibration_ is not None,
         "thresholds": "not tuned" if thresholds is None else str(thresholds),
         "keeps_texts": tagger.replay_.texts is not None,

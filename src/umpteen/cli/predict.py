@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -44,6 +44,9 @@ def predict(
             "precision@0.9, recall@0.8, micro_f1.",
         ),
     ] = None,
+    min_labels: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Fewest labels per text, sure or not.")
+    ] = 0,
     no_text: Annotated[
         bool, typer.Option("--no-text", help="Leave the texts out of the answers.")
     ] = False,
@@ -68,7 +71,8 @@ def predict(
     loaded = load_model(model)
     if is_stdin(file) and sys.stdin.isatty():
         say("type a text and press Enter; Ctrl-D ends")
-    records = _records(loaded, file, reading, k, _threshold(threshold))
+    limits = Limits(k, _threshold(threshold), min_labels)
+    records = _records(loaded, file, reading, limits)
     if no_text:
         records = ({**record, "text": None} for record in records)
     if output is not None:
@@ -91,13 +95,20 @@ def _threshold(given: str | None) -> float | str | None:
         return given
 
 
-def _records(
-    model: Any, file: Path, reading: Reading, k: int | None, threshold: float | str | None
-) -> Iterator[dict[str, Any]]:
+class Limits(NamedTuple):
+    """How many labels a text gets."""
+
+    k: int | None
+    threshold: float | str | None
+    min_labels: int
+
+
+def _records(model: Any, file: Path, reading: Reading, limits: Limits) -> Iterator[dict[str, Any]]:
     """An answer for each sample; `last` where the next one may be long in coming."""
+    k, threshold, min_labels = limits
     k = k or (_K if threshold is None else _K_BY_THRESHOLD)
     answered = (
-        _answer_texts(model, file, reading, k, threshold)
+        _answer_texts(model, file, reading, Limits(k, threshold, min_labels))
         if is_tagger(model)
         else answer_matrix(model, file, reading, k, threshold)
     )
@@ -112,18 +123,18 @@ def _records(
 
 
 def _answer_texts(
-    tagger: Any, file: Path, reading: Reading, k: int, threshold: float | str | None
+    tagger: Any, file: Path, reading: Reading, limits: Limits
 ) -> Iterator[tuple["Samples", list[Any]]]:
     from umpteen.cli.live import stream_texts
 
-    tagger.predict([], k, threshold)  # what is wrong with them is said before texts arrive
+    tagger.predict([], *limits)  # what is wrong with them is said before texts arrive
     for samples in stream_texts(file, reading):
         if samples.texts is None:
             raise UsageError(
                 f"the model learned from texts, but {file} holds matrices; if it does not, say "
                 "--format lines"
             )
-        yield samples, tagger.predict(samples.texts, k, threshold)
+        yield samples, tagger.predict(samples.texts, *limits)
 
 
 def _line(record: dict[str, Any]) -> str:

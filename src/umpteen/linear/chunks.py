@@ -107,6 +107,20 @@ def split(tree: Tree) -> list[Packed]:
     return [_chunk_of(tree, chunk) for chunk in range(len(tree.chunk_scale))]
 
 
+def upper_tree(tree: Tree, leaves: range, chunks: Sequence[Packed] | None = None) -> Tree:
+    """The tree above a layer, whose nodes take the place of labels."""
+    node_chunk = tree.node_chunk[: leaves.start + 1]
+    if chunks is None:
+        chunks = [_chunk_of(tree, chunk) for chunk in range(node_chunk[-1])]
+    return join(upper_part(tree.hierarchy, leaves), node_chunk, chunks[: node_chunk[-1]])
+
+
+def upper_part(hierarchy: Hierarchy, leaves: range) -> Hierarchy:
+    """The hierarchy above a layer, whose nodes take the place of labels."""
+    order = np.arange(len(leaves), dtype=np.int32)
+    return Hierarchy(hierarchy.first_child[: leaves.start + 1], order)
+
+
 def packed(chunk: Chunk, n_features: int) -> Packed:
     """Weights as 16-bit whole numbers and their unit: half the size, no measurable loss.
 

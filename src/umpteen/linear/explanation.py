@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen.kernels.beam import log_link
 from umpteen.linear.label_texts import LabelTexts
-from umpteen.linear.search import Search
+from umpteen.linear.search import Search, best_leaf
 from umpteen.linear.tree import Tree
 
 
@@ -72,7 +72,29 @@ def explain_label(
 ) -> Explanation:
     """The explanation of one label for the first row of `x`."""
     paths = [path for tree in trees if (path := _path(tree, x, label, search)) is not None]
-    mean = sum(path.score for path in paths) / len(trees)
+    return _explained(paths, len(trees), texts, x, label)
+
+
+def explain_newcomer(
+    newcomers: Tree, tree: Tree, texts: LabelTexts | None, x: csr_matrix, label: int, search: Search
+) -> Explanation:
+    """The same for a label beside the tree: the way to the tree's best leaf, then its own step."""
+    leaves, _ = best_leaf(tree, x[:1], search)
+    above = [
+        _step(tree, x, number, search.path_weight, search)
+        for number in tree.hierarchy.way_to(int(leaves[0]))
+    ]
+    own = _path(newcomers, x, label, search)
+    assert own is not None
+    way = sum(step.log_score for step in above)
+    path = Path([*above, *own.steps], own.log_trust, own.score * float(np.exp(way)))
+    return _explained([path], 1, texts, x, label)
+
+
+def _explained(
+    paths: list[Path], n_trees: int, texts: LabelTexts | None, x: csr_matrix, label: int
+) -> Explanation:
+    mean = sum(path.score for path in paths) / n_trees
     weight = 0.0 if texts is None else texts.weight
     cosine = 0.0 if texts is None else texts.cosine(x[:1], label)
     score = (mean + weight * min(max(cosine, 0.0), 1.0)) / (1 + weight)

@@ -9,17 +9,15 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from umpteen.base import ExtremeClassifier, TopK
-from umpteen.errors import LabelsError
+from umpteen.base import TopK
 from umpteen.linear.chunks import plan_chunks
-from umpteen.linear.editing import without_labels
-from umpteen.linear.explanation import Explanation, explain_label, keywords
+from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
+from umpteen.linear.label_changes import LabelChanges
 from umpteen.linear.label_texts import LabelTexts, choose_weight
 from umpteen.linear.resources import Estimate, check_budget, estimate_fit
-from umpteen.linear.search import Answer, Search, search_trees
+from umpteen.linear.search import Answer, Search, merged, search_newcomers, search_trees
 from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree
-from umpteen.linear.updating import add_labels, refit_labels
 from umpteen.progress import Verbose, progress_bar
 from umpteen.trees import Hierarchy, grow, label_representation
 from umpteen.validation import (
@@ -30,7 +28,6 @@ from umpteen.validation import (
     check_features,
     check_k,
     check_label,
-    check_labels,
 )
 
 _ANY_NUMBER = 2**31 - 1
@@ -40,7 +37,7 @@ def _at_least(kind: type, least: float) -> Interval:
     return Interval(kind, least, None, closed="left")
 
 
-class LabelTree(ExtremeClassifier):
+class LabelTree(LabelChanges):
     """Linear classifiers in a tree of labels: strong, fast, small, and able to explain itself.
 
     Similar labels share a leaf. From the root down, classifiers decide which nodes a sample
@@ -112,9 +109,6 @@ class LabelTree(ExtremeClassifier):
         "random_state": ["random_state"],
         "verbose": VERBOSE,
     }
-
-    trees_: list[Tree]
-    label_texts_: LabelTexts | None
 
     def __init__(
         self,
@@ -199,7 +193,7 @@ class LabelTree(ExtremeClassifier):
         if texts is not None:
             texts = replace(texts, weight=self._weight_of(texts, X, Y, int(seeds[0])))
         self.trees_ = [self._fit_tree(X, Y, texts, int(seed)) for seed in seeds]
-        self.label_texts_ = texts
+        self.newcomers_, self.label_texts_ = None, texts
         return self
 
     def predict_topk(self, X: Any, k: int = 5, beam_width: int | None = None) -> TopK:
@@ -209,67 +203,6 @@ class LabelTree(ExtremeClassifier):
             beam_width = check_k(beam_width, name="beam_width")
         return self._topk(self._check_predict(X), k, beam_width)
 
-    def add_labels(
-        self, X: Any, Y: Any, label_features: Any = None, *, negative_weight: float = 1.0
-    ) -> Self:
-        """New labels, without learning the others again.
-
-        `Y` has a column for each new label (they are numbered from `n_labels_` on); samples
-        without any of them teach what the new labels are not: give some of the training samples,
-        and with `negative_weight` how many samples each of them stands for. A label goes to the
-        leaf of the tree that its samples reach, so others keep their scores to the bit. The tree
-        itself is not changed for the newcomers: after very many of them, `fit` again. A label
-        without samples gets no place until `refit_labels` has some.
-        """
-        X, Y = self._check_more(X, Y)
-        n_with = np.bincount(Y.indices, minlength=Y.shape[1])
-        if (n_with == X.shape[0]).any():
-            raise LabelsError(
-                f"new label {np.argmax(n_with)} is on every sample, so nothing shows what it is "
-                "not: give samples without it as well, such as some of the training samples"
-            )
-        texts = self._texts_with(label_features, Y.shape[1])
-        solver, search = self._solver(self._first_seed(), negative_weight), self._search()
-        shown = np.flatnonzero(n_with).astype(np.int32)
-        ids, Y_shown = shown + np.int32(self.n_labels_), csr_matrix(Y[:, shown])
-        trees = [
-            add_labels(tree, X, Y_shown, ids, solver, search, self.max_leaf) for tree in self.trees_
-        ]
-        everything = csr_matrix((Y.data, Y.indices + self.n_labels_, Y.indptr), shape=(
-            X.shape[0], self.n_labels_ + Y.shape[1]
-        ))  # fmt: skip
-        for tree in trees if self.trust else ():
-            learn_trust(tree, X, everything, search, ids, negative_weight)
-        self.trees_, self.label_texts_, self.n_labels_ = trees, texts, everything.shape[1]
-        return self
-
-    def remove_labels(self, labels: Any) -> Self:
-        """Forget labels: they are not predicted any more. The ids of the others stay."""
-        self._check_fitted()
-        ids = np.array([check_label(label, self.n_labels_) for label in labels], np.int32)
-        self.trees_ = [without_labels(tree, ids, self.n_features_in_) for tree in self.trees_]
-        if self.label_texts_ is not None:
-            self.label_texts_ = self.label_texts_.without(ids)
-        return self
-
-    def refit_labels(self, X: Any, Y: Any, labels: Any) -> Self:
-        """Learn the classifiers of some labels, and of the nodes above them, again.
-
-        They forget what they knew: `X` and `Y` are all that the labels should learn from, old
-        samples and new ones. Everything else stays as it is.
-        """
-        self._check_fitted()
-        X, Y = self._check_more(X, Y, self.n_labels_)
-        ids = np.array([check_label(label, self.n_labels_) for label in labels], np.int32)
-        solver, search = self._solver(self._first_seed()), self._search()
-        trees = [
-            refit_labels(tree, X, Y, ids, solver, search, self.max_leaf) for tree in self.trees_
-        ]
-        for tree in trees if self.trust else ():
-            learn_trust(tree, X, Y, search, ids)
-        self.trees_ = trees
-        return self
-
     def explain(self, x: Any, label: int) -> Explanation:
         """Why the label gets its score for one sample: each feature's part, step by step.
 
@@ -278,12 +211,19 @@ class LabelTree(ExtremeClassifier):
         """
         x = as_csr(self._check_predict(x))
         label = check_label(label, self.n_labels_)
-        return explain_label(self.trees_, self.label_texts_, x, label, self._search())
+        texts, search = self.label_texts_, self._search()
+        if self.newcomers_ is not None and label in self.newcomers_.hierarchy.label_order:
+            return explain_newcomer(self.newcomers_, self.trees_[0], texts, x, label, search)
+        return explain_label(self.trees_, texts, x, label, search)
 
     def label_keywords(self, label: int, k: int = 10) -> list[tuple[int, float]]:
         """The `k` features that speak most for a label in its leaf, with their weights."""
         self._check_fitted()
-        return keywords(self.trees_, check_label(label, self.n_labels_), check_k(k))
+        label = check_label(label, self.n_labels_)
+        later = self.newcomers_
+        if later is not None and label in later.hierarchy.label_order:
+            return keywords([later], label, check_k(k))
+        return keywords(self.trees_, label, check_k(k))
 
     def estimate(self, X: Any, Y: Any) -> Estimate:
         """Peak memory, model size and time of `fit(X, Y)`, from training a few of its nodes."""
@@ -298,14 +238,17 @@ class LabelTree(ExtremeClassifier):
     def _topk(self, X: Features, k: int, beam_width: int | None = None) -> TopK:
         X, search = as_csr(X), self._search(beam_width)
         if self.label_texts_ is None:
-            return TopK(*search_trees(self.trees_, X, k, search))
-        return TopK(*self._blend(self.trees_, self.label_texts_, X, k, search))
+            return TopK(*self._find(X, k, search))
+        best = self._find(X, max(k, self.label_texts_.n_candidates), search)
+        return TopK(*self.label_texts_.blend(X, best, k, self.n_jobs))
 
-    def _blend(
-        self, trees: list[Tree], texts: LabelTexts, X: csr_matrix, k: int, search: Search
-    ) -> Answer:
-        best = search_trees(trees, X, max(k, texts.n_candidates), search)
-        return texts.blend(X, best, k, self.n_jobs)
+    def _find(self, X: csr_matrix, k: int, search: Search) -> Answer:
+        """The best of the trees and of the labels that came later."""
+        best = search_trees(self.trees_, X, k, search)
+        if self.newcomers_ is None:
+            return best
+        more = search_newcomers(self.newcomers_, self.trees_[0], X, k, search)
+        return merged(best, more)
 
     def _fit_tree(self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None, seed: int) -> Tree:
         features = None if texts is None else texts.features
@@ -350,27 +293,6 @@ class LabelTree(ExtremeClassifier):
             hard_negatives=int(self.hard_negatives),
             seed=seed,
         )
-
-    def _check_more(
-        self, X: Any, Y: Any, n_labels: int | None = None
-    ) -> tuple[csr_matrix, csr_matrix]:
-        X = as_csr(self._check_predict(X))
-        Y = check_labels(Y, n_samples=X.shape[0], n_labels=n_labels)
-        if Y.nnz == 0:
-            raise LabelsError("Y has no relevant label at all; there is nothing to learn")
-        return X, Y
-
-    def _first_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(_ANY_NUMBER))
-
-    def _texts_with(self, label_features: Any, n_new: int) -> LabelTexts | None:
-        """The texts of the labels with those of new ones; without a text they are empty."""
-        if self.label_texts_ is None:
-            return None
-        if label_features is None:
-            return self.label_texts_.extended(n_new)
-        more = check_features(label_features, n_features=self.n_features_in_, name="label_features")
-        return self.label_texts_.extended(n_new, LabelTexts.of(more, n_new))
 
     def _check_label_features(self, label_features: Any) -> LabelTexts | None:
         if label_features is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +11,15 @@ from scipy.sparse import csr_matrix
 from umpteen import parallel
 from umpteen.kernels.beam import average, beam_search
 from umpteen.kernels.topk import frozen_csr
+from umpteen.linear.chunks import upper_tree
 from umpteen.linear.tree import Tree
 
 _BLOCK_CELLS = 4_000_000  # candidates kept at a time per thread: 16 MB
 _VOTES = 20  # labels that each tree of an ensemble names at least
 
 _LEAST_LOG = np.float32(-87)  # its exponential is the smallest normal float32
+
+_above: WeakKeyDictionary[Tree, Tree] = WeakKeyDictionary()  # trees without their last layer
 
 IntArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
@@ -40,6 +44,31 @@ def search_trees(trees: Sequence[Tree], X: csr_matrix, k: int, search: Search) -
     labels = np.hstack([vote[0] for vote in votes])
     scores = _probabilities(labels, np.hstack([vote[1] for vote in votes]))
     return average(labels, scores, len(trees), k)  # type: ignore[no-any-return]
+
+
+def best_leaf(tree: Tree, X: csr_matrix, search: Search) -> Answer:
+    """The number of each sample's best leaf, and the logarithm of what its way there scores."""
+    leaves = tree.hierarchy.layers()[-1]
+    if leaves.start == 0:
+        return np.zeros(X.shape[0], np.int32), np.zeros(X.shape[0], np.float32)
+    if tree not in _above:
+        _above[tree] = upper_tree(tree, leaves)
+    best, logs = search_tree(_above[tree], X, 1, search._replace(path_weight=1.0))
+    return best[:, 0] + np.int32(leaves.start), search.path_weight * logs[:, 0]
+
+
+def search_newcomers(newcomers: Tree, tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
+    """The `k` best labels that stand beside a tree; they are as sure as its best leaf allows."""
+    labels, scores = search_trees([newcomers], X, k, search)
+    _, way = best_leaf(tree, X, search)
+    return labels, scores * np.exp(np.maximum(way, _LEAST_LOG / 2))[:, None]
+
+
+def merged(one: Answer, other: Answer) -> Answer:
+    """The best of two answers about different labels, as many as each has."""
+    labels, scores = (np.hstack(pair) for pair in zip(one, other, strict=True))
+    order = np.lexsort((labels, -scores), axis=1)[:, : one[0].shape[1]]
+    return np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
 
 def _probabilities(labels: IntArray, logs: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.kernels.nodes import train_chunk
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.chunks import Chunk, assemble, plan_chunks
+from umpteen.linear.chunks import Chunk, assemble, plan_chunks, upper_part
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.tree import Tree
 from umpteen.metrics.hits import found_in
@@ -103,12 +103,6 @@ def learn_trust(
     n_named = n_right + negative_weight * (n_named - n_right)
     trust = 0.3 * np.log((n_right + 1) / (n_named + 1.2))
     tree.log_trust[concerned] += np.minimum(trust, 0)[tree.hierarchy.label_order[concerned]]
-
-
-def upper_part(hierarchy: Hierarchy, leaves: range) -> Hierarchy:
-    """The tree above a layer, whose nodes take the place of labels."""
-    order = np.arange(len(leaves), dtype=np.int32)
-    return Hierarchy(hierarchy.first_child[: leaves.start + 1], order)
 
 
 def sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> csr_matrix:

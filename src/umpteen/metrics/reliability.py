@@ -109,7 +109,7 @@ def thresholds_of(hits: Hits, scores: Any, thresholds: Any = THRESHOLDS) -> list
     rows = []
     for threshold in thresholds:
         kept = given & (scores >= scores.dtype.type(threshold))
-        n_kept, n_right = np.count_nonzero(kept), np.count_nonzero(kept & hits.found)
+        n_kept, n_right = int(np.count_nonzero(kept)), int(np.count_nonzero(kept & hits.found))
         per_sample = n_kept / max(len(hits), 1)
         rows.append(
             AtThreshold(

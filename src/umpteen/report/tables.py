@@ -53,6 +53,8 @@ def calibration(report: "Report") -> str:
     if not report.thresholds:
         return line
     at = report.thresholds[-1]
+    if at.labels_per_sample == 0:
+        return f"{line}; no answer has {at.threshold:g} or more"
     return (
         f"{line}; from {at.threshold:g} upwards {100 * at.precision:.1f} % right, "
         f"{at.labels_per_sample:.3g} labels per sample"

@@ -78,5 +78,5 @@ def _facts(tagger: "Tagger") -> dict[str, Any]:
         "Classifier": type(tagger.classifier_).__name__,
         "Training texts": tagger.n_samples_,
         "Labels": len(tagger.label_names_.ids),
-        "Features": tagger.classifier_.n_features_in_,
+        "Features": tagger.n_features,
     }

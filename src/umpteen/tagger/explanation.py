@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 Tags = list[tuple[str, float]]
 
-_STEP_WORDS, _STEP_LABELS, _SHOWN, _NEIGHBOURS = 3, 3, 8, 3
+IntArray = npt.NDArray[np.int64]
+
+_STEP_WORDS, _STEP_LABELS, _SHOWN, _NEIGHBOURS, _RANKED = 3, 3, 8, 3, 20
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,9 @@ class TagExplanation:
     first; for a `LabelTree` that is exact: `margin = bias + sum of all words`. For classifiers
     that cannot tell (`exact` is false) it is how much the score falls without the word.
     `path` is the way through the label tree from the top down, and `neighbours` are the nearest
-    training texts, where the tagger kept them.
+    training texts, where the tagger kept them. Where labels have texts of their own,
+    `text_similarity` is the cosine of the two texts, and `text_weight` what it counts beside the
+    tree's score.
     """
 
     label: str
@@ -61,6 +66,8 @@ class TagExplanation:
     margin: float = 0.0
     path: tuple[PathStep, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
+    text_similarity: float = 0.0
+    text_weight: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in plain types, ready for JSON."""
@@ -72,6 +79,9 @@ class TagExplanation:
             _word_table(self.words[:_SHOWN]),
         ]
         parts += [_step_line(step) for step in self.path]
+        if self.text_weight:
+            likeness = f"{self.text_similarity:.2f}, which counts {self.text_weight:g}"
+            parts.append(Text(f"  likeness to the label's own text: {likeness}"))
         parts += [_neighbour_line(one) for one in self.neighbours]
         return Group(*parts)
 
@@ -94,25 +104,27 @@ def explain_tag(tagger: "Tagger", text: str, x: csr_matrix, label: int) -> TagEx
         neighbours=_neighbours(tagger, x),
     )
     if isinstance(classifier, LabelTree):
-        return _with_tree(found, classifier.explain(x, label), words, tagger)
+        tree = classifier.explain(x, label)
+        found = replace(found, text_similarity=tree.cosine, text_weight=tree.text_weight)
+        if tree.paths:
+            return _with_tree(found, tree, words, _best_first(tagger, x), tagger)
     return replace(found, words=_by_leaving_out(classifier, x, label, words), exact=False)
 
 
 def _with_tree(
-    found: TagExplanation, tree: Explanation, words: Mapping[int, str], tagger: "Tagger"
-) -> TagExplanation:
+    found: TagExplanation, tree: Explanation, words: Mapping[int, str], rank: IntArray,
+    tagger: "Tagger",
+) -> TagExplanation:  # fmt: skip
     """Every word's part in the label's own decision, and the steps that lead to it.
 
     With several trees, that decision is the average of theirs, while the steps that lead to it
     are those of the first.
     """
-    if not tree.paths:
-        return found
     above, own = tree.paths[0].steps[:-1], [path.steps[-1] for path in tree.paths]
-    names, counts = tagger.label_names_.names, tagger.label_counts_
+    names = tagger.label_names_.names
     path = tuple(
         PathStep(
-            labels=[names[i] for i in step.labels[np.argsort(-counts[step.labels])][:_STEP_LABELS]],
+            labels=[names[i] for i in step.labels[np.argsort(rank[step.labels])][:_STEP_LABELS]],
             n_labels=len(step.labels),
             words=_largest(step.features, step.contributions, words)[:_STEP_WORDS],
             margin=step.margin,
@@ -124,6 +136,14 @@ def _with_tree(
         float(np.mean([getattr(step, of) for step in own])) for of in ("bias", "margin")
     )
     return replace(found, words=parts, path=path, bias=bias, margin=margin)
+
+
+def _best_first(tagger: "Tagger", x: csr_matrix) -> IntArray:
+    """The rank of each label: those that suit the text first, then the most frequent."""
+    rank = np.argsort(np.argsort(-tagger.label_counts_, kind="stable")) + _RANKED
+    best = tagger.classifier_.predict_topk(x, _RANKED).labels[0]
+    rank[best[best >= 0]] = np.flatnonzero(best >= 0)
+    return rank
 
 
 def _neighbours(tagger: "Tagger", x: csr_matrix) -> tuple[Neighbour, ...]:

@@ -48,7 +48,7 @@ def learn_new(
     ones = np.ones(len(rows), np.float32)
     Y = csr_matrix((ones, (rows, columns)), shape=(len(samples), len(grown)))
     Y.data[:] = 1  # a text that was given twice
-    learn_words(tagger, samples)
+    learn_words(tagger.vectorizer_, samples)
     X = tagger._features(samples)
     _check_words(X, Y, grown)
     replay = tagger.replay_.widened(len(grown)).joined(X, Y, samples)
@@ -91,7 +91,7 @@ def learn_more(
     tagger: "Tagger", texts: list[str], lists: list[list[str]], learned: Sequence[str]
 ) -> None:
     """More samples: see `Tagger.partial_fit`. Labels that were `learned` just now are left out."""
-    learn_words(tagger, texts)
+    learn_words(tagger.vectorizer_, texts)
     X, Y = tagger._features(texts), tagger.label_names_.matrix(lists)
     replay = tagger.replay_.joined(X, Y, texts, corrected=True)
     corrected = csr_matrix(replay.Y[: len(tagger.replay_)] - tagger.replay_.Y)
@@ -125,8 +125,8 @@ def rebuild_due(tagger: "Tagger") -> str | None:
     if n_new <= _MANY_NEW * len(ids):
         return None
     return (
-        f"{n_new:,} of {len(ids):,} labels were added after the "
-        "last fit, to a tree that was grown without them: fit again for better answers"
+        f"{n_new:,} of {len(ids):,} labels were added after the last fit, and every text is asked "
+        "about each of them: fit again for quicker answers"
     )
 
 
@@ -136,10 +136,10 @@ def warn_if_rebuild_due(tagger: "Tagger") -> None:
         warnings.warn(reason, RebuildDueWarning, stacklevel=3)
 
 
-def learn_words(tagger: "Tagger", texts: list[str]) -> None:
+def learn_words(vectorizer: Any, texts: list[str]) -> None:
     """Words that no training text had, where the vectorizer can learn them."""
-    if hasattr(tagger.vectorizer_, "learn_words"):
-        tagger.vectorizer_.learn_words(texts)
+    if hasattr(vectorizer, "learn_words"):
+        vectorizer.learn_words(texts)
 
 
 def _adopt(tagger: "Tagger", replay: Replay) -> None:

@@ -27,6 +27,7 @@ from umpteen.tagger.growth import (
     examples_of,
     learn_more,
     learn_new,
+    learn_words,
     rebuild_due,
     remove_labels,
     warn_if_rebuild_due,
@@ -144,28 +145,33 @@ class Tagger(BaseEstimator):
 
     @overload  # a str is an Iterable[str] as well
     def predict(  # type: ignore[overload-overlap]
-        self, texts: str, k: int | None = ..., threshold: Threshold = ...
+        self, texts: str, k: int | None = ..., threshold: Threshold = ..., min_labels: int = ...
     ) -> Tags: ...
 
     @overload
     def predict(
-        self, texts: Iterable[str], k: int | None = ..., threshold: Threshold = ...
+        self,
+        texts: Iterable[str],
+        k: int | None = ...,
+        threshold: Threshold = ...,
+        min_labels: int = ...,
     ) -> list[Tags]: ...
 
     def predict(
-        self, texts: Any, k: int | None = None, threshold: Threshold = None
+        self, texts: Any, k: int | None = None, threshold: Threshold = None, min_labels: int = 0
     ) -> Tags | list[Tags]:
         """The labels of a text, or of each of several texts: names and probabilities, best first.
 
         At most `k` labels (5, or 20 with a threshold). `threshold=0.7` gives only labels whose
         probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
         `tune_thresholds` chose, and one of its metrics such as `"precision@0.9"` or `"micro_f1"`
-        those that reach it. A text without any known word gets no label.
+        those that reach it. The best `min_labels` are given whatever their probability. A text
+        without any known word gets no label.
         """
         one = isinstance(texts, str)
         k = k if k is not None else (_K if threshold is None else _K_BY_THRESHOLD)
         top = self.predict_topk([texts] if one else texts, k)
-        found = self._cut(top, threshold).names(self.label_names_.names)
+        found = self._cut(top, threshold, min_labels).names(self.label_names_.names)
         return found[0] if one else found
 
     def predict_topk(self, texts: Any, k: int = _K) -> TopK:
@@ -259,6 +265,24 @@ class Tagger(BaseEstimator):
         return self
 
     @property
+    def labels(self) -> list[str]:
+        """The names of all labels, in the order of their ids."""
+        self._check_fitted()
+        return list(self.label_names_.ids)
+
+    @property
+    def n_features(self) -> int:
+        """How many words, and runs of words, are known."""
+        self._check_fitted()
+        return int(getattr(self.vectorizer_, "n_known", self.classifier_.n_features_in_))
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether scores are probabilities: not below 50 texts, or with `calibrate=False`."""
+        self._check_fitted()
+        return self.calibration_ is not None
+
+    @property
     def rebuild_due(self) -> str | None:
         """Why a new `fit` would be worth its time, or None."""
         self._check_fitted()
@@ -303,7 +327,7 @@ class Tagger(BaseEstimator):
     def _new_classifier(self) -> ExtremeClassifier:
         if self.classifier is not None:
             return clone(self.classifier)  # type: ignore[no-any-return]
-        return LabelTree.for_texts()
+        return LabelTree.for_texts(random_state=self.random_state)
 
     def _features(self, texts: list[str]) -> csr_matrix:
         return as_csr(check_features(self.vectorizer_.transform(texts)))
@@ -320,6 +344,7 @@ class Tagger(BaseEstimator):
                 "label_texts, or use a LabelTree"
             )
         texts = [label_texts.get(name, "") for name in names.names]
+        learn_words(vectorizer, texts)
         return {"label_features": csr_matrix(vectorizer.transform(texts))}
 
     def _hold_out(
@@ -350,19 +375,19 @@ class Tagger(BaseEstimator):
         labels, scores = top.labels[:, :k], top.scores[:, :k]
         return TopK(np.where(empty, -1, labels), np.where(empty, -np.inf, scores))
 
-    def _cut(self, top: TopK, threshold: float | str | None) -> TopK:
+    def _cut(self, top: TopK, threshold: Threshold, min_labels: int) -> TopK:
         if threshold is None:
             return top
         if threshold == "tuned":
             if self.thresholds_ is None:
                 raise ParameterError("threshold='tuned' needs tune_thresholds(...) first")
-            return self.thresholds_.apply(top)
+            return self.thresholds_.apply(top, min_labels)
         if isinstance(threshold, str):
-            return tune(threshold, self._judged(None, None)).apply(top)
+            return tune(threshold, self._judged(None, None)).apply(top, min_labels)
         is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
         if not is_number or not 0 <= threshold <= 1:
             raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
-        return cut(top, threshold)
+        return cut(top, threshold, min_labels)
 
     def _judged(self, texts: Any, labels: Any) -> HeldOut:
         self._check_fitted()

@@ -14,6 +14,7 @@ from umpteen.metrics.hits import found_in
 from umpteen.storage import storable
 
 METRICS = ("micro_f1", "macro_f1", "precision@0.9", "recall@0.8")
+_FEWEST_GIVEN = 20  # answers that a promise of precision rests on at least
 _AT = re.compile(r"(precision|recall)@(0?\.\d+|1(?:\.0*)?)")
 
 FloatArray = npt.NDArray[np.float64]
@@ -55,21 +56,24 @@ class Thresholds:
     reached: float
     per_label: npt.NDArray[np.float32] | None = None
 
-    def apply(self, top: TopK) -> TopK:
+    def apply(self, top: TopK, min_labels: int = 0) -> TopK:
         """Take away the answers below their threshold."""
         least: float | npt.NDArray[np.float32] = self.least
         if self.per_label is not None:
             least = self.per_label[np.maximum(top.labels, 0)]
-        return cut(top, least)
+        return cut(top, least, min_labels)
 
     def __str__(self) -> str:
         own = "" if self.per_label is None else " (a threshold for each label)"
         return f"{self.metric} {self.reached:.3f} on held-out samples, from {self.least:.3f}{own}"
 
 
-def cut(top: TopK, least: float | npt.NDArray[np.float32]) -> TopK:
-    """Take away the answers whose score is below `least`; what remains moves to the front."""
-    kept = (top.labels >= 0) & (top.scores >= least)
+def cut(top: TopK, least: float | npt.NDArray[np.float32], min_labels: int = 0) -> TopK:
+    """Take away the answers whose score is below `least`, but for the best few.
+
+    What remains moves to the front.
+    """
+    kept = (top.labels >= 0) & ((top.scores >= least) | (np.arange(top.k) < min_labels))
     order = np.argsort(~kept, axis=1, kind="stable")
     labels = np.take_along_axis(np.where(kept, top.labels, -1), order, axis=1)
     scores = np.take_along_axis(np.where(kept, top.scores, -np.inf), order, axis=1)
@@ -135,6 +139,9 @@ def _reaching(metric: str, curve: _Curve, name: str, share: float) -> Thresholds
     of: Callable[[_Curve], FloatArray] = getattr(_Curve, name)
     values = of(curve)
     enough = np.flatnonzero(values >= share)
+    if name == "precision":  # a few may be right by chance
+        sure = enough[curve.given[enough] >= _FEWEST_GIVEN]
+        enough = sure if len(sure) else enough
     if len(enough) == 0:
         best = f"the best is {values.max(initial=0):.3f}"
         raise ParameterError(f"{metric} cannot be reached on the held-out samples: {best}")

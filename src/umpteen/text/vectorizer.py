@@ -173,6 +173,12 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         parts = parallel.run(weigh, blocks(texts), n_jobs=self.n_jobs)
         return _stacked(parts, (len(texts), self.n_features_))
 
+    @property
+    def n_known(self) -> int:
+        """How many features there are, without spare columns."""
+        self._check_fitted()
+        return self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.runs)
+
     def fit_transform(self, texts: Any, y: Any = None) -> csr_matrix:
         """`fit`, then `transform` of the same texts."""
         texts = check_texts(texts)

@@ -53,8 +53,11 @@ class Hierarchy:
     def path(self, label: int) -> list[int]:
         """Numbers from below the root down to the label itself; empty if it has no place."""
         places = np.flatnonzero(self.label_order == label)
+        return self.way_to(self.n_nodes + int(places[0])) if len(places) else []
+
+    def way_to(self, number: int) -> list[int]:
+        """Numbers from below the root down to one of them."""
         path, parents = [], self.parents()
-        number = self.n_nodes + int(places[0]) if len(places) else 0
         while number > 0:
             path.append(number)
             number = int(parents[number])

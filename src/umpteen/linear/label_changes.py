@@ -1,0 +1,150 @@
+"""Labels that come, go and are learned again, in a label tree that stays as it is."""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.utils import check_random_state
+
+from umpteen.base import ExtremeClassifier
+from umpteen.errors import LabelsError
+from umpteen.linear.editing import without_labels
+from umpteen.linear.label_texts import LabelTexts
+from umpteen.linear.search import Search
+from umpteen.linear.training import Solver, learn_trust
+from umpteen.linear.tree import Tree
+from umpteen.linear.updating import add_labels, refit_labels
+from umpteen.validation import as_csr, check_features, check_label, check_labels
+
+_ANY_NUMBER = 2**31 - 1
+
+
+class LabelChanges(ExtremeClassifier):
+    """What `LabelTree` can do after `fit`."""
+
+    trees_: list[Tree]
+    newcomers_: Tree | None
+    label_texts_: LabelTexts | None
+
+    n_jobs: int | None
+    random_state: Any
+    trust: bool
+
+    def add_labels(
+        self, X: Any, Y: Any, label_features: Any = None, *, negative_weight: float = 1.0
+    ) -> Self:
+        """New labels, without learning the others again.
+
+        `Y` has a column for each new label (they are numbered from `n_labels_` on); samples
+        without any of them teach what the new labels are not: give some of the training samples,
+        and with `negative_weight` how many samples each of them stands for.
+
+        The tree stays as it is, so all other labels keep their scores to the bit. Newcomers
+        stand beside it, and every sample is asked about each of them: a tree that was grown
+        without them would not send their samples to the same leaf. That takes its time: after
+        some hundreds of newcomers, prediction takes twice as long. `fit` brings them into the
+        tree.
+        """
+        X, Y = self._check_more(X, Y)
+        n_with = np.bincount(Y.indices, minlength=Y.shape[1])
+        if (n_with == X.shape[0]).any():
+            raise LabelsError(
+                f"new label {np.argmax(n_with)} is on every sample, so nothing shows what it is "
+                "not: give samples without it as well, such as some of the training samples"
+            )
+        self.label_texts_ = self._texts_with(label_features, Y.shape[1])
+        first = self.n_labels_
+        self.n_labels_ = first + Y.shape[1]
+        placed = csr_matrix(
+            (Y.data, Y.indices + first, Y.indptr), shape=(X.shape[0], self.n_labels_)
+        )
+        self._learn_newcomers(X, placed, np.flatnonzero(n_with) + first, negative_weight)
+        return self
+
+    def remove_labels(self, labels: Any) -> Self:
+        """Forget labels: they are not predicted any more. The ids of the others stay."""
+        ids = self._check_ids(labels)
+        self.trees_ = [without_labels(tree, ids, self.n_features_in_) for tree in self.trees_]
+        if self.newcomers_ is not None:
+            self.newcomers_ = without_labels(self.newcomers_, ids, self.n_features_in_)
+        if self.label_texts_ is not None:
+            self.label_texts_ = self.label_texts_.without(ids)
+        return self
+
+    def refit_labels(self, X: Any, Y: Any, labels: Any) -> Self:
+        """Learn the classifiers of some labels, and of the nodes above them, again.
+
+        They forget what they knew: `X` and `Y` are all that the labels should learn from, old
+        samples and new ones. Everything else stays as it is. Labels that had no samples so far
+        get their first classifier.
+        """
+        ids = self._check_ids(labels)
+        X, Y = self._check_more(X, Y, self.n_labels_)
+        self.trees_ = [self._refitted(tree, X, Y, ids) for tree in self.trees_]
+        if self.newcomers_ is not None:
+            self.newcomers_ = self._refitted(self.newcomers_, X, Y, ids)
+        placed = [tree.hierarchy.label_order for tree in self._all_trees()]
+        lost = np.setdiff1d(np.intersect1d(ids, Y.indices), np.concatenate(placed))
+        if len(lost):
+            self._learn_newcomers(X, Y, lost, 1.0)
+        return self
+
+    def _learn_newcomers(
+        self, X: csr_matrix, Y: csr_matrix, labels: npt.NDArray[np.integer], negative_weight: float
+    ) -> None:
+        ids = labels.astype(np.int32)
+        solver = self._solver(self._first_seed(), negative_weight)
+        tree = add_labels(self.newcomers_, X, csr_matrix(Y[:, ids]), ids, solver, self.n_jobs)
+        if self.trust:
+            learn_trust(tree, X, Y, self._search(), ids, negative_weight)
+        self.newcomers_ = tree
+
+    def _refitted(
+        self, tree: Tree, X: csr_matrix, Y: csr_matrix, ids: npt.NDArray[np.int32]
+    ) -> Tree:
+        own = np.intersect1d(ids, tree.hierarchy.label_order)
+        if len(own) == 0:
+            return tree
+        new = refit_labels(tree, X, Y, own, self._solver(self._first_seed()), self._search())
+        if self.trust:
+            learn_trust(new, X, Y, self._search(), own)
+        return new
+
+    def _all_trees(self) -> list[Tree]:
+        return self.trees_ if self.newcomers_ is None else [*self.trees_, self.newcomers_]
+
+    def _check_more(
+        self, X: Any, Y: Any, n_labels: int | None = None
+    ) -> tuple[csr_matrix, csr_matrix]:
+        X = as_csr(self._check_predict(X))
+        Y = check_labels(Y, n_samples=X.shape[0], n_labels=n_labels)
+        if Y.nnz == 0:
+            raise LabelsError("Y has no relevant label at all; there is nothing to learn")
+        return X, Y
+
+    def _check_ids(self, labels: Any) -> npt.NDArray[np.int32]:
+        self._check_fitted()
+        ids = np.atleast_1d(np.asarray(labels)).tolist()
+        return np.array([check_label(label, self.n_labels_) for label in ids], np.int32)
+
+    def _first_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(_ANY_NUMBER))
+
+    def _texts_with(self, label_features: Any, n_new: int) -> LabelTexts | None:
+        """The texts of the labels with those of new ones; without a text they are empty."""
+        if self.label_texts_ is None:
+            return None
+        if label_features is None:
+            return self.label_texts_.extended(n_new)
+        more = check_features(label_features, n_features=self.n_features_in_, name="label_features")
+        return self.label_texts_.extended(n_new, LabelTexts.of(more, n_new))
+
+    @abstractmethod
+    def _search(self, beam_width: int | None = None) -> Search:
+        """How trees are searched."""
+
+    @abstractmethod
+    def _solver(self, seed: int, negative_weight: float = 1.0) -> Solver:
+        """How classifiers are trained."""
