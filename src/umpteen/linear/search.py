@@ -59,9 +59,9 @@ def best_leaf(tree: Tree, X: csr_matrix, search: Search) -> Answer:
 
 def search_newcomers(newcomers: Tree, tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
     """The `k` best labels that stand beside a tree; they are as sure as its best leaf allows."""
-    labels, scores = search_trees([newcomers], X, k, search)
+    labels, logs = search_tree(newcomers, X, k, search)
     _, way = best_leaf(tree, X, search)
-    return labels, scores * np.exp(np.maximum(way, _LEAST_LOG / 2))[:, None]
+    return _ties_by_label(labels, _probabilities(labels, logs + way[:, None]))
 
 
 def merged(one: Answer, other: Answer) -> Answer:
