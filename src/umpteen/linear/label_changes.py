@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 
 from umpteen.base import ExtremeClassifier
-from umpteen.errors import LabelsError
+from umpteen.errors import LabelsError, ParameterError
 from umpteen.linear.editing import without_labels
 from umpteen.linear.label_texts import LabelTexts
 from umpteen.linear.search import Search
@@ -48,19 +48,18 @@ class LabelChanges(ExtremeClassifier):
         tree.
         """
         X, Y = self._check_more(X, Y)
+        _check_weight(negative_weight)
         n_with = np.bincount(Y.indices, minlength=Y.shape[1])
         if (n_with == X.shape[0]).any():
             raise LabelsError(
                 f"new label {np.argmax(n_with)} is on every sample, so nothing shows what it is "
                 "not: give samples without it as well, such as some of the training samples"
             )
-        self.label_texts_ = self._texts_with(label_features, Y.shape[1])
-        first = self.n_labels_
-        self.n_labels_ = first + Y.shape[1]
-        placed = csr_matrix(
-            (Y.data, Y.indices + first, Y.indptr), shape=(X.shape[0], self.n_labels_)
-        )
+        texts = self._texts_with(label_features, Y.shape[1])
+        first, n_labels = self.n_labels_, self.n_labels_ + Y.shape[1]
+        placed = csr_matrix((Y.data, Y.indices + first, Y.indptr), shape=(X.shape[0], n_labels))
         self._learn_newcomers(X, placed, np.flatnonzero(n_with) + first, negative_weight)
+        self.label_texts_, self.n_labels_ = texts, n_labels
         return self
 
     def remove_labels(self, labels: Any) -> Self:
@@ -148,3 +147,11 @@ class LabelChanges(ExtremeClassifier):
     @abstractmethod
     def _solver(self, seed: int, negative_weight: float = 1.0) -> Solver:
         """How classifiers are trained."""
+
+
+def _check_weight(weight: Any) -> None:
+    if not isinstance(weight, int | float | np.number) or not 0 < weight < np.inf:
+        raise ParameterError(
+            f"negative_weight={weight!r} is not possible: it is how many samples each of the "
+            "given ones stands for, a number above 0"
+        )
