@@ -107,12 +107,33 @@ def split(tree: Tree) -> list[Packed]:
     return [_chunk_of(tree, chunk) for chunk in range(len(tree.chunk_scale))]
 
 
-def upper_tree(tree: Tree, leaves: range, chunks: Sequence[Packed] | None = None) -> Tree:
-    """The tree above a layer, whose nodes take the place of labels."""
+def upper_tree(tree: Tree, leaves: range, chunks: Sequence[Packed]) -> Tree:
+    """The tree above a layer, whose nodes take the place of labels, with other chunks."""
     node_chunk = tree.node_chunk[: leaves.start + 1]
-    if chunks is None:
-        chunks = [_chunk_of(tree, chunk) for chunk in range(node_chunk[-1])]
     return join(upper_part(tree.hierarchy, leaves), node_chunk, chunks[: node_chunk[-1]])
+
+
+def upper_view(tree: Tree, leaves: range) -> Tree:
+    """The tree above a layer, whose nodes take the place of labels; nothing is copied."""
+    n_chunks = tree.node_chunk[leaves.start]
+    n_rows = tree.chunk_row[n_chunks]
+    n_entries = tree.entry[n_rows]
+    return Tree(
+        hierarchy=upper_part(tree.hierarchy, leaves),
+        node_chunk=tree.node_chunk[: leaves.start + 1],
+        chunk_child=tree.chunk_child[: n_chunks + 1],
+        chunk_row=tree.chunk_row[: n_chunks + 1],
+        chunk_bucket=tree.chunk_bucket[: n_chunks + 1],
+        chunk_shift=tree.chunk_shift[:n_chunks],
+        chunk_scale=tree.chunk_scale[:n_chunks],
+        buckets=tree.buckets[: tree.chunk_bucket[n_chunks]],
+        feature=tree.feature[:n_rows],
+        entry=tree.entry[: n_rows + 1],
+        child=tree.child[:n_entries],
+        weight=tree.weight[:n_entries],
+        bias=tree.bias[: tree.chunk_child[n_chunks] - 1],
+        log_trust=np.zeros(len(leaves), np.float32),
+    )
 
 
 def upper_part(hierarchy: Hierarchy, leaves: range) -> Hierarchy:

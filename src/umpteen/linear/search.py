@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +10,13 @@ from scipy.sparse import csr_matrix
 from umpteen import parallel
 from umpteen.kernels.beam import average, beam_search
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.chunks import upper_tree
+from umpteen.linear.chunks import upper_view
 from umpteen.linear.tree import Tree
 
 _BLOCK_CELLS = 4_000_000  # candidates kept at a time per thread: 16 MB
 _VOTES = 20  # labels that each tree of an ensemble names at least
 
 _LEAST_LOG = np.float32(-87)  # its exponential is the smallest normal float32
-
-_above: WeakKeyDictionary[Tree, Tree] = WeakKeyDictionary()  # trees without their last layer
 
 IntArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
@@ -51,9 +48,7 @@ def best_leaf(tree: Tree, X: csr_matrix, search: Search) -> Answer:
     leaves = tree.hierarchy.layers()[-1]
     if leaves.start == 0:
         return np.zeros(X.shape[0], np.int32), np.zeros(X.shape[0], np.float32)
-    if tree not in _above:
-        _above[tree] = upper_tree(tree, leaves)
-    best, logs = search_tree(_above[tree], X, 1, search._replace(path_weight=1.0))
+    best, logs = search_tree(upper_view(tree, leaves), X, 1, search._replace(path_weight=1.0))
     return best[:, 0] + np.int32(leaves.start), search.path_weight * logs[:, 0]
 
 
