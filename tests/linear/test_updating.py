@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 import umpteen as um
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 from umpteen.linear import updating
-from umpteen.linear.chunks import MAX_CHUNK, packed, split
+from umpteen.linear.chunks import MAX_CHUNK, packed, split, upper_tree, upper_view
 from umpteen.linear.search import Search, best_leaf, merged, search_newcomers
 from umpteen.linear.training import ChunkTrainer, Solver, learn_trust, train_tree
 from umpteen.linear.updating import add_labels, refit_labels
@@ -314,6 +314,15 @@ def any_samples(n=20, **how):
     return csr_matrix(vstack([nothing, random_csr(n - 1, N_FEATURES, 0.4, **how)]))
 
 
+@depths
+def test_what_stands_above_a_layer_is_seen_without_a_copy(depth):
+    tree = any_tree(depth)
+    for layer in tree.hierarchy.layers()[1:]:
+        view = upper_view(tree, layer)
+        assert_same(view, upper_tree(tree, layer, split(tree)))
+        assert np.shares_memory(view.weight, tree.weight)
+
+
 def logs_of(tree, X, logistic):
     """(samples, tree numbers without the root): the logarithm of every step's probability."""
     margins = X.toarray() @ dense_weights(tree, X.shape[1]).T + tree.bias
@@ -585,7 +594,9 @@ def test_keywords_of_newcomers_are_their_own():
 def test_negative_weight_is_how_many_samples_each_negative_stands_for():
     """Each negative three times, or once with three times the weight: the same classifier."""
     end = {"tolerance": 1e-4, "max_epochs": 3000, "prune": 0.0}
-    new = csr_matrix(NEW[:, :1])
+    table = NEW[:, 5].toarray()
+    table[::3] = 0  # negatives that look like positives lower the trust
+    new = csr_matrix(table)
     thrice = np.repeat(np.arange(300), np.where(new.toarray().ravel() > 0, 1, 3))
     weighty = model_of(**end).add_labels(X, new, negative_weight=3.0).newcomers_
     many = model_of(**end).add_labels(X[thrice], new[thrice]).newcomers_
@@ -594,6 +605,7 @@ def test_negative_weight_is_how_many_samples_each_negative_stands_for():
     np.testing.assert_allclose(dense_weights(weighty, n), dense_weights(many, n), atol=5e-3)
     np.testing.assert_allclose(weighty.bias, many.bias, atol=5e-3)
     np.testing.assert_allclose(weighty.log_trust, many.log_trust, atol=1e-6)
+    assert weighty.log_trust < 0.3 * np.log((new.nnz + 1) / (new.nnz + 1.2 + 3)) + 1e-6
     assert not np.allclose(dense_weights(weighty, n), dense_weights(once, n), atol=0.02)
     assert weighty.bias < once.bias
 
