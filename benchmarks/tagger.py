@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,7 +46,7 @@ FEATURES = {
 }
 GRID = [
     {"Cp": positive, "Cn": negative, "threshold": threshold}
-    for (positive, negative), threshold in product([(1, 1), (2, 2), (2, 1), (1, 0.5)], (0.1, 0.05))
+    for positive, negative, threshold in ((1, 1, 0.1), (2, 2, 0.1), (2, 1, 0.05), (1, 0.5, 0.1))
 ]
 QUALITY = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5")
 LOG = Console(stderr=True)
