@@ -25,14 +25,14 @@ setup: .venv/.done
 	@touch $@
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-glob='*.md' tests README.md CONTRIBUTING.md docs
 
 check: setup
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' src README.md CONTRIBUTING.md docs
+	$(BIN)/python -m pytest -q --doctest-modules src
 
 demo: setup
 	@$(BIN)/umpteen demo
