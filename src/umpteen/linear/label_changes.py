@@ -72,18 +72,19 @@ class LabelChanges(ExtremeClassifier):
             self.label_texts_ = self.label_texts_.without(ids)
         return self
 
-    def refit_labels(self, X: Any, Y: Any, labels: Any) -> Self:
+    def refit_labels(self, X: Any, Y: Any, labels: Any, *, nodes_too: bool = True) -> Self:
         """Learn the classifiers of some labels, and of the nodes above them, again.
 
         They forget what they knew: `X` and `Y` are all that the labels should learn from, old
-        samples and new ones. Everything else stays as it is. Labels that had no samples so far
-        get their first classifier.
+        samples and new ones. If that is a part of the old samples only, leave the nodes above as
+        they are (`nodes_too=False`), since other labels depend on them as well. Labels that had
+        no samples so far get their first classifier.
         """
         ids = self._check_ids(labels)
         X, Y = self._check_more(X, Y, self.n_labels_)
-        self.trees_ = [self._refitted(tree, X, Y, ids) for tree in self.trees_]
+        self.trees_ = [self._refitted(tree, X, Y, ids, nodes_too) for tree in self.trees_]
         if self.newcomers_ is not None:
-            self.newcomers_ = self._refitted(self.newcomers_, X, Y, ids)
+            self.newcomers_ = self._refitted(self.newcomers_, X, Y, ids, nodes_too)
         placed = [tree.hierarchy.label_order for tree in self._all_trees()]
         lost = np.setdiff1d(np.intersect1d(ids, Y.indices), np.concatenate(placed))
         if len(lost):
@@ -101,12 +102,13 @@ class LabelChanges(ExtremeClassifier):
         self.newcomers_ = tree
 
     def _refitted(
-        self, tree: Tree, X: csr_matrix, Y: csr_matrix, ids: npt.NDArray[np.int32]
+        self, tree: Tree, X: csr_matrix, Y: csr_matrix, ids: npt.NDArray[np.int32], nodes_too: bool
     ) -> Tree:
         own = np.intersect1d(ids, tree.hierarchy.label_order)
         if len(own) == 0:
             return tree
-        new = refit_labels(tree, X, Y, own, self._solver(self._first_seed()), self._search())
+        solver, search = self._solver(self._first_seed()), self._search()
+        new = refit_labels(tree, X, Y, own, solver, search, nodes_too=nodes_too)
         if self.trust:
             learn_trust(new, X, Y, self._search(), own)
         return new

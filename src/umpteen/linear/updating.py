@@ -76,14 +76,16 @@ def _samples_of(
 
 
 def refit_labels(
-    tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search
-) -> Tree:
+    tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search,
+    *, nodes_too: bool = True,
+) -> Tree:  # fmt: skip
     """The tree with the classifiers of some labels, and of the nodes above them, learned anew.
 
     As in `train_tree`, but only the chunks with such a child are touched, and in them only those
     children.
     """
     hierarchy, chunks, concerned = tree.hierarchy, split(tree), _paths(tree, labels)
+    concerned[: 0 if nodes_too else hierarchy.n_nodes] = False
     trainer = ChunkTrainer(X, solver)
     reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
     for nodes, member in zip(hierarchy.layers(), memberships(Y, hierarchy), strict=True):

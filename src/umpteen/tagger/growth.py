@@ -98,10 +98,13 @@ def learn_more(
     corrected.eliminate_zeros()
     concerned = np.union1d(Y.indices, corrected.indices)
     concerned = np.setdiff1d(concerned, [tagger.label_names_.ids[name] for name in learned])
+    kept = np.bincount(tagger.replay_.Y.indices, minlength=Y.shape[1])
+    concerned = concerned[kept[concerned] == tagger.label_counts_[concerned]]
     if not hasattr(tagger.classifier_, "refit_labels"):
         _learn_again(tagger, replay.X, replay.Y)
     elif len(concerned):
-        tagger.classifier_.refit_labels(replay.X, replay.Y, concerned)
+        complete = len(tagger.replay_) == tagger.n_samples_
+        tagger.classifier_.refit_labels(replay.X, replay.Y, concerned, nodes_too=complete)
     _adopt(tagger, replay)
 
 
@@ -134,6 +137,15 @@ def warn_if_rebuild_due(tagger: "Tagger") -> None:
     """To be called by a method of the tagger: the warning names the line that called that."""
     if reason := rebuild_due(tagger):
         warnings.warn(reason, RebuildDueWarning, stacklevel=3)
+
+
+def check_kept(tagger: "Tagger") -> None:
+    """Refuse to learn where no training samples were kept."""
+    if len(tagger.replay_) == 0:
+        raise ParameterError(
+            "this tagger kept no training samples (replay=0), so nothing shows what a label "
+            "is not: fit with replay=20_000, say"
+        )
 
 
 def learn_words(vectorizer: Any, texts: list[str]) -> None:
@@ -236,8 +248,4 @@ def _check_new(
             raise LabelsError(
                 f"{name!r} has neither examples nor a text: there is nothing to learn"
             )
-    if len(tagger.replay_) == 0:
-        raise ParameterError(
-            "this tagger kept no training samples (replay=0), so nothing shows what a new label "
-            "is not: fit with replay=20_000, say"
-        )
+    check_kept(tagger)

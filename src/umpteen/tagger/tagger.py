@@ -24,6 +24,7 @@ from umpteen.tagger.evaluating import evaluate_tagger
 from umpteen.tagger.explanation import TagExplanation, explain_tag
 from umpteen.tagger.growth import (
     add_labels,
+    check_kept,
     examples_of,
     learn_more,
     learn_new,
@@ -249,11 +250,14 @@ class Tagger(BaseEstimator):
         """Learn from more texts; names that are new become labels.
 
         The labels of these texts are learned again, from the samples that were kept and the new
-        ones; all others stay as they are. A text that was kept is corrected: it has the given
-        labels from now on, and no others. On a tagger that is not fitted yet, this is `fit`.
+        ones. Where fewer samples were kept than there were (`replay`), labels that miss some of
+        theirs stay as they are, as they would lose more than they gain: `fit` again. A text that
+        was kept is corrected: it has the given labels from now on, and no others. On a tagger
+        that is not fitted yet, this is `fit`.
         """
         if not hasattr(self, "replay_"):
             return self.fit(texts, labels)
+        check_kept(self)
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         new = sorted(set(chain.from_iterable(lists)) - self.label_names_.ids.keys())
