@@ -31,6 +31,14 @@ class LabelsShapeError(LabelsError):
     """`X` and `Y` do not belong together: row `i` of `Y` holds the labels of row `i` of `X`."""
 
 
+class GroupsError(UmpteenError, ValueError):
+    """`groups` and what it groups do not belong together.
+
+    Row j of `groups` marks the samples of group j, and row j of `group_labels` holds how often
+    each label occurs among them.
+    """
+
+
 class TextsError(UmpteenError, ValueError):
     """Texts cannot be used: expected a list of `str`, with `""` where there is no text."""
 

@@ -6,6 +6,7 @@ sees it; what was passed in is never modified.
 """
 
 from umpteen.validation.features import Features, as_csr, check_features
+from umpteen.validation.groups import check_group_labels, check_groups
 from umpteen.validation.labels import check_label, check_labels, is_single_label
 from umpteen.validation.parameters import N_JOBS, VERBOSE, check_k, check_parameters
 from umpteen.validation.texts import check_label_lists, check_label_texts, check_names, check_texts
@@ -16,6 +17,8 @@ __all__ = [
     "Features",
     "as_csr",
     "check_features",
+    "check_group_labels",
+    "check_groups",
     "check_k",
     "check_label",
     "check_label_lists",

@@ -29,7 +29,7 @@ def check_labels(
     """
     if sparse.issparse(Y):
         labels = _sparse_labels(Y, name)
-    elif _is_list_of_lists(Y):
+    elif is_list_of_lists(Y):
         labels = _labels_of_lists(list(Y), n_labels, name)
     else:
         labels = _dense_labels(Y, n_labels, name)
@@ -62,7 +62,14 @@ def is_single_label(Y: Any) -> bool:
     >>> is_single_label([2, 0, 1]), is_single_label([[2], [0, 1]])
     (True, False)
     """
-    return not sparse.issparse(Y) and not _is_list_of_lists(Y) and np.asarray(Y).ndim == 1
+    return not sparse.issparse(Y) and not is_list_of_lists(Y) and np.asarray(Y).ndim == 1
+
+
+def is_list_of_lists(Y: Any) -> bool:
+    """Whether any row is a list of ids; also rows in an object array or a pandas Series."""
+    if isinstance(Y, list | tuple) or (getattr(Y, "dtype", None) == np.object_ and Y.ndim == 1):
+        return any(_is_id_list(row) for row in Y)
+    return False
 
 
 def _row_mismatch(labels: csr_matrix, n_samples: int, name: str) -> str:
@@ -119,6 +126,11 @@ def _labels_of_ids(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> cs
 
 
 def _labels_of_lists(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
+    return _indicator(list_counts(rows, n_labels, name))
+
+
+def list_counts(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
+    """How often each id stands in each list, as canonical CSR of float32 `(lists, n_labels)`."""
     ids = packed("q")
     indptr = np.zeros(len(rows) + 1, np.int64)
     for i, row in enumerate(rows):
@@ -135,7 +147,7 @@ def _labels_of_lists(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
     if n_labels is None:
         _check_not_an_indicator(array, np.diff(indptr), name)
     matrix = csr_matrix((np.ones(len(array)), array, indptr), shape=(len(rows), n_columns))
-    return _indicator(canonical_csr(matrix, as_float32, name, LabelsError))
+    return canonical_csr(matrix, as_float32, name, LabelsError)
 
 
 def _check_id_list(row: Any, name: str) -> None:
@@ -195,13 +207,6 @@ def _indicator(matrix: csr_matrix) -> csr_matrix:
         matrix.eliminate_zeros()
     ones = np.ones(len(matrix.indices), np.float32)
     return csr_matrix((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def _is_list_of_lists(Y: Any) -> bool:
-    """Whether any row is a list of ids; also rows in an object array or a pandas Series."""
-    if isinstance(Y, list | tuple) or (getattr(Y, "dtype", None) == np.object_ and Y.ndim == 1):
-        return any(_is_id_list(row) for row in Y)
-    return False
 
 
 def _is_id_list(row: Any) -> bool:

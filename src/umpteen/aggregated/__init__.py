@@ -1,0 +1,1 @@
+"""Labels that are known only per group of samples: EAGLE (Shen et al., 2020)."""

@@ -1,0 +1,1 @@
+"""The claims of each paper, re-run at a size that fits one machine: one module per paper."""

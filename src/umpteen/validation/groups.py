@@ -1,0 +1,112 @@
+"""Groups of samples, and the labels that are known of each group only."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csr_matrix
+
+from umpteen.errors import GroupsError, LabelsError
+from umpteen.validation.arrays import as_array, canonical_csr
+from umpteen.validation.labels import check_labels, is_list_of_lists, list_counts
+
+
+def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
+    """`groups` as canonical CSR of float32 ones `(n_groups, n_samples)`, non-zero = member.
+
+    Accepted are such a matrix, a list with the sample numbers of each group, or, where no
+    sample is in two groups, a 1-D array with the group number of each sample. Groups may
+    overlap and may be empty; a sample must be in at least one.
+
+    >>> check_groups([0, 1, 0], n_samples=3).toarray()
+    array([[1., 0., 1.],
+           [0., 1., 0.]], dtype=float32)
+    """
+    try:
+        members = _members(groups, n_samples)
+    except LabelsError as error:
+        raise GroupsError(_in_words_of_groups(str(error))) from None
+    if members.shape[1] != n_samples:
+        raise GroupsError(
+            f"groups has {members.shape[1]:,} columns, but X has {n_samples:,} rows: row j of "
+            "groups marks the samples of group j"
+            + ("; it looks transposed: pass groups.T" if members.shape[0] == n_samples else "")
+        )
+    missing = np.flatnonzero(np.bincount(members.indices, minlength=n_samples) == 0)
+    if len(missing):
+        raise GroupsError(
+            f"sample {missing[0]:,} is in no group ({len(missing):,} such samples in all): nothing "
+            "is known about it. Leave such samples out of X, or make each a group of its own"
+        )
+    return members
+
+
+def check_group_labels(group_labels: Any, *, n_groups: int) -> csr_matrix:
+    """`group_labels` as canonical CSR of float32 counts `(n_groups, n_labels)`.
+
+    Accepted are a matrix that says how often a label occurs in a group, or a list with the
+    label ids of each group, where a label that occurs twice counts twice.
+
+    >>> check_group_labels([[0, 0, 2], [1]], n_groups=2).toarray()
+    array([[2., 0., 1.],
+           [0., 1., 0.]], dtype=float32)
+    """
+    if is_list_of_lists(group_labels):
+        counts = list_counts(list(group_labels), None, "group_labels")
+    else:
+        counts = _count_matrix(group_labels)
+    if counts.shape[0] != n_groups:
+        raise GroupsError(
+            f"groups has {n_groups:,} rows but group_labels has {counts.shape[0]:,}: row j of "
+            "group_labels holds the labels of the group in row j of groups"
+        )
+    if counts.nnz == 0:
+        raise LabelsError("group_labels has no label at all; there is nothing to learn")
+    return counts
+
+
+def _members(groups: Any, n_samples: int) -> csr_matrix:
+    if sparse.issparse(groups):
+        return check_labels(groups, name="groups")
+    if is_list_of_lists(groups):
+        return check_labels(list(groups), n_labels=n_samples, name="groups")
+    array = as_array(groups, "groups", GroupsError)
+    if array.ndim == 1 and len(array) != n_samples:
+        raise GroupsError(
+            f"groups has {len(array):,} entries, but X has {n_samples:,} rows: as a 1-D array it "
+            "holds the group number of each sample"
+        )
+    members = check_labels(groups, name="groups")
+    return members.T.tocsr() if array.ndim == 1 else members
+
+
+def _count_matrix(group_labels: Any) -> csr_matrix:
+    if not sparse.issparse(group_labels):
+        array = as_array(group_labels, "group_labels", LabelsError)
+        if array.ndim != 2:
+            raise GroupsError(
+                f"group_labels has shape {array.shape}; expected 2 dimensions (groups x labels), "
+                "or a list with the label ids of each group"
+            )
+        group_labels = csr_matrix(array)
+    counts = canonical_csr(group_labels, _whole_counts, "group_labels", LabelsError)
+    if counts.data.size and not counts.data.all():
+        counts = counts.copy()
+        counts.eliminate_zeros()
+    return counts
+
+
+def _whole_counts(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    numbers = values.astype(np.float64)
+    if not np.isfinite(numbers).all() or (numbers < 0).any() or (numbers % 1).any():
+        wrong = numbers[~np.isfinite(numbers) | (numbers < 0) | (numbers % 1 != 0)][0]
+        raise LabelsError(
+            f"group_labels holds {wrong:g}; expected how often a label occurs in a group: "
+            "a whole number, 0 where it does not"
+        )
+    return numbers.astype(np.float32)
+
+
+def _in_words_of_groups(message: str) -> str:
+    return message.replace("label id", "sample number").replace("labels", "samples")
