@@ -4,6 +4,7 @@ import os
 import select
 import sys
 from collections.abc import Iterable, Iterator
+from inspect import signature
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from umpteen.cli.reading import Reading, is_stdin
 from umpteen.data import Samples
 from umpteen.data.formats.compression import compression_of_content
+from umpteen.data.formats.json_objects import is_array
 from umpteen.data.formats.known import FORMATS, check_options, format_to_read
 from umpteen.data.formats.records import Record, batches
 from umpteen.data.formats.source import Source, open_source
@@ -25,7 +27,8 @@ _LINE_BY_LINE = (_LINES, "jsonl", "fasttext")
 def stream_texts(path: Path, reading: Reading) -> Iterator[Samples]:
     """Texts in batches; on stdin, a line is answered as soon as it is there.
 
-    What looks like no known format is taken as plain lines of text.
+    What looks like no known format is taken as plain lines of text. Labels are passed over,
+    whatever they look like: a file of answers may come again.
     """
     if is_stdin(path):
         yield from _stream_stdin(sys.stdin.fileno(), reading)
@@ -44,7 +47,7 @@ def _stream_stdin(stdin: int, reading: Reading) -> Iterator[Samples]:
     blocks = _whole_lines(chain([start], arriving))
     first = next(blocks, b"")
     form = _format(Source("stdin", BytesIO(first)), reading)
-    if form not in _LINE_BY_LINE:
+    if form not in _LINE_BY_LINE or (form == "jsonl" and is_array(first)):
         source = Source("stdin", _Blocks(chain([first], blocks)))
         yield from _samples(source, form, reading, _TEXTS)
         return
@@ -66,11 +69,15 @@ def _format(source: Source, reading: Reading) -> str:
 def _samples(source: Source, form: str, reading: Reading, size: int | None) -> Iterator[Samples]:
     source.format = form
     if form == _LINES:
-        yield from batches((Record(line) for _, line in source.lines()), size)
+        lines = (line.removesuffix("\r") for _, line in source.lines())
+        yield from batches(map(Record, lines), size)
         return
     chosen = FORMATS[form]
     check_options(chosen, chosen.stream, reading.options)
-    yield from chosen.stream(source, size, **reading.options)
+    options = dict(reading.options)
+    if "labels_field" in signature(chosen.stream).parameters:
+        options["labels_field"] = ""
+    yield from chosen.stream(source, size, **options)
 
 
 def _arriving(stdin: int) -> Iterator[bytes]:

@@ -1,15 +1,18 @@
 r"""CSV and TSV: a header row, a column of texts, a column of labels such as `a|b`."""
 
 import csv
+import warnings
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from umpteen.data.formats.label_cells import LabelCells
 from umpteen.data.formats.records import Record, batches, find_fields, records_of
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, ParameterError
 
 _LONGEST_TEXT = 2**31 - 1
+_DELIMITERS = ",;\t"  # of CSV; spreadsheets write ; where numbers have decimal commas
 
 
 def stream(
@@ -23,10 +26,11 @@ def stream(
     """Samples of the rows; blank rows are passed over.
 
     With `quoted=False` a quotation mark is a character like any other. Where `labels_field` is
-    not given, a column `labels` is taken if it is there; so is a column `id`.
+    not given, a column `labels` is taken if it is there; so is a column `id`. Cells of CSV may
+    also be separated by `;` or tabs, which the header tells.
     """
     _check_separator(label_separator)
-    rows = _rows(source, quoted)
+    rows = _rows(source, _delimiter(source, text_field), quoted)
     return batches(_records(source, rows, text_field, labels_field, label_separator), batch_size)
 
 
@@ -52,11 +56,21 @@ def write_tsv(
     _write(samples, file, "\t", text_field, labels_field, label_separator)
 
 
-def _rows(source: Source, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+def _delimiter(source: Source, text_field: str) -> str:
+    """What is between cells: in CSV, whatever makes most sense of the header."""
+    if source.format == "tsv":
+        return "\t"
+    start = source.head.decode("utf-8-sig", errors="replace").lstrip("\r\n")
+    header = start.partition("\n")[0]
+    columns = {one: [cell.strip('" \r') for cell in header.split(one)] for one in _DELIMITERS}
+    return max(_DELIMITERS, key=lambda one: (text_field in columns[one], len(columns[one])))
+
+
+def _rows(source: Source, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(_LONGEST_TEXT)  # documents are longer than the module's 128 kB
     reader = csv.reader(
         (line + "\n" for _, line in source.lines()),
-        delimiter="\t" if source.format == "tsv" else ",",
+        delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
@@ -85,14 +99,15 @@ def _records(
         text_name, labels_name = find_fields(columns, text_field, labels_field)
     except KeyError as problem:
         raise source.error(problem.args[0], line) from None
+    label_cells = LabelCells(label_separator)
     for line, row in rows:
         if len(row) != len(columns):
             raise source.error(f"{len(row)} cells, but the header has {len(columns)}", line)
         cells = dict(zip(columns, row, strict=True))
-        labels = None
-        if labels_name is not None:
-            labels = [name for name in cells[labels_name].split(label_separator) if name]
+        labels = None if labels_name is None else label_cells.names(cells[labels_name])
         yield Record(cells[text_name], labels, cells.get("id"))
+    if hint := label_cells.hint():
+        warnings.warn(f"{source.name}: {hint}", stacklevel=2)
 
 
 def _write(
@@ -109,10 +124,15 @@ def _write(
     writer.writerow(["id"] * with_ids + [text_field] + [labels_field] * with_labels)
     for i, record in enumerate(records_of(samples, "csv")):
         names = record.labels or []
-        if not all(name and label_separator not in name for name in names):
+        if any(label_separator in name for name in names):
             raise DataFormatError(
-                f"sample {i} has the labels {names!r}: an empty name, or one with the separator "
+                f"sample {i} has the labels {names!r}, one of them with the separator "
                 f"{label_separator!r}; choose another label_separator="
+            )
+        if any(name != name.strip() for name in names):
+            raise DataFormatError(
+                f"sample {i} has the labels {names!r}: spaces around names would be lost; "
+                "take them away, or write jsonl"
             )
         cells = [record.text] + [label_separator.join(names)] * with_labels
         writer.writerow([record.id] * with_ids + cells)

@@ -52,7 +52,7 @@ def _check(record: Record, words: list[str], label: re.Pattern[str], i: int) -> 
     for word in words:
         if "\n" in word or not label.fullmatch(word):
             raise DataFormatError(
-                f"sample {i} has a label that fastText lines cannot hold (empty, or with spaces): "
+                f"sample {i} has a label that fastText lines cannot hold (with spaces): "
                 f"{word!r}; replace the spaces, or write jsonl"
             )
     if "\n" in record.text or "\r" in record.text:

@@ -20,9 +20,9 @@ def read(
 
     The format is told by the file's name, or else by its content; gzip, xz and zstd are
     unpacked. `options` are those of the format: `text_field`, `labels_field` (jsonl, csv, tsv,
-    parquet), `label_separator`, `quoted` (csv, tsv), `prefix` (fasttext), `zero_based`,
-    `n_features`, `n_labels` (svmlight). A file that is not sound raises `DataFormatError`, with
-    the line.
+    parquet; `labels_field=""` reads no labels), `label_separator`, `quoted` (csv, tsv), `prefix`
+    (fasttext), `zero_based`, `n_features`, `n_labels` (svmlight). A file that is not sound raises
+    `DataFormatError`, with the line.
 
     >>> from io import BytesIO
     >>> samples = read(BytesIO(b"2 5 3\\n0,2 0:1 4:0.5\\n 3:2\\n"))

@@ -1,17 +1,16 @@
-r"""JSONL: an object per line, `{"id": "7", "text": "some text", "labels": ["a", "b"]}`."""
+r"""JSONL: an object per line, `{"id": "7", "text": "some text", "labels": ["a", "b"]}`.
+
+An array of such objects, `[{...}, {...}]`, is read as well.
+"""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from umpteen.data.formats.json_objects import objects
 from umpteen.data.formats.records import Record, batches, find_fields, label_names, records_of
 from umpteen.data.formats.source import Readable, Source, open_source
 from umpteen.data.samples import Samples
-
-# Numbers stay as they are written: a label 1.50 is called "1.50". NaN is how some write null.
-_decoder = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=lambda name: None)
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def stream(
@@ -22,8 +21,8 @@ def stream(
 ) -> Iterator[Samples]:
     """Samples of the objects; blank lines are passed over.
 
-    Labels are a list of names, or one name; numbers are names too. Where `labels_field` is not
-    given, `labels` is taken if it is there.
+    Labels are a list of names, or one name; numbers are names too, and `""` is none. Where
+    `labels_field` is not given, `labels` is taken if it is there.
     """
     return batches(_records(source, text_field, labels_field), batch_size)
 
@@ -48,8 +47,10 @@ def read_label_texts(path: Readable) -> dict[str, str]:
     with open_source(path) as source:
         source.format = "label texts"
         texts: dict[str, str] = {}
-        for number, item in _objects(source):
+        for number, item in objects(source):
             label = _text(source, number, item, "label")
+            if not label:
+                raise source.error("the label is ''; expected its name", number)
             if label in texts:
                 raise source.error(f"the label {label!r} is here for the second time", number)
             texts[label] = _text(source, number, item, "text")
@@ -57,7 +58,7 @@ def read_label_texts(path: Readable) -> dict[str, str]:
 
 
 def _records(source: Source, text_field: str, labels_field: str | None) -> Iterator[Record]:
-    for number, item in _objects(source):
+    for number, item in objects(source):
         try:
             text_name, labels_name = find_fields(item.keys(), text_field, labels_field)
         except KeyError as problem:
@@ -72,26 +73,6 @@ def _records(source: Source, text_field: str, labels_field: str | None) -> Itera
             )
         given_id = item.get("id")
         yield Record(text, labels, None if given_id is None else str(given_id))
-
-
-def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in source.lines():
-        if line and not line.isspace():
-            yield number, _object(source, number, line)
-
-
-def _object(source: Source, number: int, line: str) -> dict[str, Any]:
-    try:
-        item = _decoder.decode(line)
-        if _SURROGATE.search(line):  # half of a pair is not text
-            json.dumps(item, ensure_ascii=False).encode()
-    except RecursionError:
-        raise source.error("nested too deeply", number) from None
-    except ValueError as problem:
-        raise source.error(f"{problem}; expected a JSON object on each line", number) from None
-    if not isinstance(item, dict):
-        raise source.error(f"{line[:40]!r} is no JSON object; expected {{...}}", number)
-    return item
 
 
 def _text(source: Source, number: int, item: dict[str, Any], field: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from umpteen.data.formats import delimited, fasttext, jsonl, parquet, svmlight, xmc
 from umpteen.data.formats.compression import compression_of_name
+from umpteen.data.formats.json_objects import is_array
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, ParameterError
@@ -102,12 +103,12 @@ def _of_content(head: bytes) -> Format | None:
     """
     lines = head.removeprefix(b"\xef\xbb\xbf").splitlines()
     first_line = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
-    words = {cell.strip(b'" ').lower() for cell in re.split(rb"[,\t]", first_line)}
+    words = {cell.strip(b'" ').lower() for cell in re.split(rb"[,;\t]", first_line)}
     shown = {
         "parquet": head.startswith(b"PAR1"),
         "xmc": xmc.HEADER.fullmatch(first_line),
         "svmlight": _ROW.fullmatch(first_line),
-        "jsonl": first_line.lstrip().startswith(b"{"),
+        "jsonl": first_line.lstrip().startswith(b"{") or is_array(head),
         "tsv": b"text" in words and b"\t" in first_line,
         "csv": b"text" in words,
         "fasttext": b"__label__" in head,

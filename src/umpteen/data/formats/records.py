@@ -44,19 +44,25 @@ def records_of(samples: Samples, written_as: str) -> Iterator[Record]:
             )
     for i, text in enumerate(samples.texts):
         labels = None if samples.labels is None else samples.labels[i]
+        if labels and "" in labels:
+            raise DataFormatError(
+                f"sample {i} has the labels {labels!r}, one of them an empty name: leave it out"
+            )
         yield Record(text, labels, None if samples.ids is None else samples.ids[i])
 
 
 def label_names(value: Any) -> list[str] | None:
     """Label names out of a list, a single name or nothing; None for anything else.
 
-    >>> label_names(["a", 7]), label_names("a"), label_names(7), label_names({"a": 1})
+    An empty name names nothing, and is passed over.
+
+    >>> label_names(["a", 7, ""]), label_names("a"), label_names(7), label_names({"a": 1})
     (['a', '7'], ['a'], ['7'], None)
     """
     if value is None:
         return []
     names = [_label_name(item) for item in (value if isinstance(value, list) else [value])]
-    return None if None in names else names  # type: ignore[return-value]
+    return None if None in names else [name for name in names if name]
 
 
 def find_fields(
@@ -65,10 +71,10 @@ def find_fields(
     """Which fields hold text and labels; raises `KeyError` with advice where one is missing.
 
     Labels are optional unless their field is named, but a field that is nearly called so is
-    rather a different spelling than an accident.
+    rather a different spelling than an accident. With `labels_field=""` none are wanted.
 
-    >>> find_fields(["text", "stars"], "text", None)
-    ('text', None)
+    >>> find_fields(["text", "stars"], "text", None), find_fields(["text", "labels"], "text", "")
+    (('text', None), ('text', None))
     >>> find_fields(["text", "label"], "text", None)
     Traceback (most recent call last):
     KeyError: "no 'labels' among 'text', 'label'; did you mean labels_field='label'?"
@@ -82,6 +88,8 @@ def _find_fields(
 ) -> tuple[str, str | None]:
     if text_field not in fields:
         raise KeyError(_missing(text_field, fields, "text_field", 0.6))
+    if labels_field == "":
+        return text_field, None
     if labels_field is None and LABELS_FIELD not in fields:
         if not get_close_matches(LABELS_FIELD, fields, cutoff=0.8):
             return text_field, None

@@ -19,6 +19,7 @@ Readable: TypeAlias = "str | PathLike[str] | BinaryIO"
 _HEAD = 1 << 16
 _BLOCK = 1 << 22
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx and .ods are zip archives; .xls
 
 
 class Source:
@@ -31,6 +32,8 @@ class Source:
         start = _read_all(file, 8)
         self.compression = compression_of_content(start)
         self._check_name()
+        if start.startswith(_SPREADSHEETS):
+            raise self.error("a spreadsheet or an archive: save it as CSV, or unpack it")
         self._file: Any = _Rewound(start, file)
         if self.compression:
             self._file = decompressed(self._file, self.compression)
