@@ -34,8 +34,8 @@ _PHRASES = {
     "as model.save(path) makes it": "as `umpteen fit` makes it",
     "check the path, or save a model there first": "check the path, or make one: umpteen fit",
     "tune_thresholds(...) first": "`umpteen tune` first",
-    "give texts and labels that it did not learn from": (
-        "give a file of texts and labels that it did not learn from, or fit without --no-calibrate"
+    "where quotation marks are plain characters, use quoted=False": (
+        'cells with quotation marks are written as "say ""hi"""'
     ),
 }
 _OPTION = re.compile(

@@ -1,15 +1,19 @@
 """`umpteen evaluate` and `umpteen tune`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import read_matrices
-from umpteen.cli.models import Model, Output, check_free, is_tagger, load_model, load_tagger
-from umpteen.cli.output import Json, show
+from umpteen.cli.models import Model, Output, check_held_out, is_tagger, load_model, load_tagger
+from umpteen.cli.output import Json, check_writable, show
 from umpteen.cli.reading import File, Reading, is_stdin, reads_file
+from umpteen.cli.settings import in_shares
+
+if TYPE_CHECKING:
+    from umpteen.tagger import Tagger, Thresholds
 
 
 @reads_file
@@ -34,11 +38,11 @@ def evaluate(
     Out come precision, recall, nDCG and their kin at 1, 3 and 5 labels per text, and how rare
     labels fare beside frequent ones.
     """
+    if html is not None:
+        check_writable(html)
     loaded = load_model(model)
     if is_tagger(loaded):
-        samples = reading.read_labelled(file)
-        if samples.texts is None:
-            raise UsageError(f"the model learned from texts, but {file} holds matrices")
+        samples = reading.read_labelled_texts(file)
         report = loaded.evaluate(samples.texts, samples.labels, title=_title(model, file))
     else:
         report = _evaluate_matrix(loaded, file, reading)
@@ -79,14 +83,9 @@ def tune(
     The first is saved in the model; out comes the threshold, and what the metric reached. With
     the second, as many labels are given as nine right ones out of ten allow.
     """
-    tagger = load_tagger(model, "tune")
     folder = output or model
-    check_free(folder)
-    texts = labels = None
-    if file is not None:
-        samples = reading.read_labelled(file)
-        texts, labels = samples.texts, samples.labels
-    thresholds = tagger.tune_thresholds(metric, texts, labels)
+    tagger = load_tagger(model, "tune", folder)
+    thresholds = _tuned(tagger, in_shares(metric), file, reading)
     tagger.save(folder)
     record = {
         "metric": thresholds.metric,
@@ -95,6 +94,14 @@ def tune(
         "per_label": thresholds.per_label is not None,
     }
     show(record, json)
+
+
+def _tuned(tagger: "Tagger", metric: str, file: Path | None, reading: Reading) -> "Thresholds":
+    if file is None:
+        check_held_out(tagger)
+        return tagger.tune_thresholds(metric)
+    samples = reading.read_labelled_texts(file)
+    return tagger.tune_thresholds(metric, samples.texts, samples.labels)
 
 
 def _evaluate_matrix(classifier: Any, file: Path, reading: Reading) -> Any:

@@ -1,13 +1,16 @@
 """`umpteen explain`."""
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from umpteen.cli.errors import UsageError
 from umpteen.cli.models import Model, load_tagger
-from umpteen.cli.output import Json, show
+from umpteen.cli.output import Json, one_line, show
+
+_WIDEST = 60  # with its quotation marks, as explanations show training texts
 
 
 def explain(
@@ -35,4 +38,18 @@ def explain(
     if not text.strip():
         raise UsageError('there is no text to explain: umpteen explain MODEL "some words"')
     found = tagger.explain(text, label)
-    show(found.to_dict(), json, found)
+    near = tuple(replace(one, text=_shortened(one.text)) for one in found.neighbours)
+    show(found.to_dict(), json, replace(found, neighbours=near))
+
+
+def _shortened(text: str) -> str:
+    """As much of a text as a line has room for.
+
+    >>> _shortened("short"), _shortened("long " * 20)
+    ('short', 'long long long long long long long long long long long lo…')
+    """
+    text = one_line(text)
+    if len(repr(text)) <= _WIDEST:
+        return text
+    fitting = (text[:n] + "…" for n in range(_WIDEST, -1, -1))
+    return next(one for one in fitting if len(repr(one)) <= _WIDEST)

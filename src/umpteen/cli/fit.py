@@ -9,7 +9,7 @@ import typer
 from umpteen.cli.errors import UsageError
 from umpteen.cli.models import check_free, is_tagger, note_first_run
 from umpteen.cli.output import Json, readable_size, readable_time, show, size_on_disk, wants_json
-from umpteen.cli.reading import File, Reading, reads_file
+from umpteen.cli.reading import File, LabelTexts, Reading, reads_file
 from umpteen.cli.settings import Jobs, Prune, Trees, new_classifier
 
 if TYPE_CHECKING:
@@ -23,12 +23,7 @@ def fit(
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the model goes.")
     ],
     reading: Reading,
-    label_texts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help='Texts of the labels: {"label": "bread", "text": "..."} per line.'
-        ),
-    ] = None,
+    label_texts: LabelTexts = None,
     trees: Trees = 1,
     prune: Prune = 0.1,
     keep_texts: Annotated[

@@ -8,7 +8,7 @@ import typer
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.models import Model, Output, check_free, is_tagger, load_model, load_tagger
 from umpteen.cli.output import Json, show
-from umpteen.cli.reading import File, Reading, reads_file
+from umpteen.cli.reading import File, LabelTexts, Reading, reads_file
 
 
 @reads_file
@@ -16,12 +16,7 @@ def add_labels(
     model: Model,
     file: File,
     reading: Reading,
-    label_texts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help='Texts of the labels: {"label": "bread", "text": "..."} per line.'
-        ),
-    ] = None,
+    label_texts: LabelTexts = None,
     output: Output = None,
     json: Json = None,
 ) -> None:
@@ -40,14 +35,11 @@ def add_labels(
     """
     from umpteen.tagger.growth import examples_of
 
-    tagger = load_tagger(model, "add-labels")
     folder = output or model
-    check_free(folder)
-    samples = reading.read_labelled(file)
-    if samples.texts is None:
-        raise UsageError(f"the model learned from texts, but {file} holds matrices")
+    tagger = load_tagger(model, "add-labels", folder)
+    samples = reading.read_labelled_texts(file)
     new = _new_names(tagger, file, samples.labels or [])
-    examples = examples_of(samples.texts, samples.labels or [], new)
+    examples = examples_of(samples.texts or [], samples.labels or [], new)
     tagger.add_labels(new, _label_texts(new, label_texts), examples)
     tagger.save(folder)
     show({"added": len(new), "labels": len(tagger.label_names_.ids), "model": str(folder)}, json)
@@ -70,12 +62,9 @@ def update(
     model kept; names that are new become labels. A kept text that comes again has the labels
     that it has here, and no others.
     """
-    tagger = load_tagger(model, "update")
     folder = output or model
-    check_free(folder)
-    samples = reading.read_labelled(file)
-    if samples.texts is None:
-        raise UsageError(f"the model learned from texts, but {file} holds matrices")
+    tagger = load_tagger(model, "update", folder)
+    samples = reading.read_labelled_texts(file)
     n_before = len(tagger.label_names_.ids)
     tagger.partial_fit(samples.texts, samples.labels)
     tagger.save(folder)

@@ -26,16 +26,19 @@ def read_matrices(file: Path, reading: Reading, classifier: Any) -> "Samples":
 
 
 def answer_matrix(
-    classifier: Any, file: Path, reading: Reading, k: int, threshold: float | str | None
+    classifier: Any, file: Path, reading: Reading, k: int | None, threshold: float | str | None
 ) -> Iterator[tuple["Samples", list[Any]]]:
     """The samples of a file and the numbers of their labels, with scores."""
+    from umpteen.tagger.calibration import RANKS
     from umpteen.tagger.thresholds import cut
 
     if isinstance(threshold, str):
         raise UsageError(f"--threshold {threshold} needs a model of texts; give a score, as 0.7")
     samples = read_matrices(file, reading, classifier)
-    top = classifier.predict_topk(samples.X, k)
-    top = top if threshold is None else cut(top, threshold)
+    if threshold is not None:
+        top = cut(classifier.predict_topk(samples.X, k or RANKS), threshold)
+    else:
+        top = classifier.predict_topk(samples.X, **({} if k is None else {"k": k}))
     yield samples, _numbers(top)
 
 

@@ -31,14 +31,31 @@ def load_model(path: Path) -> Any:
     return model
 
 
-def load_tagger(path: Path, purpose: str) -> "Tagger":
-    """The model in a folder, which must be one of texts."""
+def load_tagger(path: Path, purpose: str, output: Path | None = None) -> "Tagger":
+    """The model in a folder, which must be one of texts; `output` is where it will be saved."""
     model = load_model(path)
-    if is_tagger(model):
-        return model  # type: ignore[no-any-return]
+    if not is_tagger(model):
+        raise UsageError(
+            f"{purpose} needs a model of texts; {path} holds a {type(model).__name__} that learned "
+            "from a file of matrices (xmc, svmlight)"
+        )
+    if output is not None:
+        check_free(output)
+    return model  # type: ignore[no-any-return]
+
+
+def check_held_out(tagger: "Tagger") -> None:
+    """Refuse a model whose fit put no texts aside, by which goals are judged."""
+    if tagger.held_out_ is not None:
+        return
+    reason = (
+        "the model was fitted on too few texts to put some aside (fit does so from 50 on)"
+        if tagger.calibrate
+        else "the model was fitted with --no-calibrate, which puts no texts aside"
+    )
     raise UsageError(
-        f"{purpose} needs a model of texts; {path} holds a {type(model).__name__} that learned "
-        "from a file of matrices (xmc, svmlight)"
+        f"{reason}: tune it on a file of texts and labels that it did not learn from: "
+        "umpteen tune MODEL FILE"
     )
 
 

@@ -10,14 +10,14 @@ import typer
 
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import answer_matrix
-from umpteen.cli.models import Model, is_tagger, load_model
+from umpteen.cli.models import Model, check_held_out, is_tagger, load_model
 from umpteen.cli.output import Json, as_line, one_line, wants_json
 from umpteen.cli.reading import Reading, is_stdin, reads_file
+from umpteen.cli.settings import in_shares
 
 if TYPE_CHECKING:
     from umpteen.data import Samples
 
-_K, _K_BY_THRESHOLD = 5, 20
 _SCORE = 5  # columns of the terminal
 
 
@@ -89,8 +89,15 @@ def predict(
 
 
 def _threshold(given: str | None) -> float | str | None:
+    """
+    >>> _threshold("0.7"), _threshold("70%"), _threshold("precision@90%")
+    (0.7, 0.7, 'precision@0.9')
+    """
+    if given is None:
+        return None
+    given = in_shares(given)
     try:
-        return None if given is None else float(given)
+        return float(given)
     except ValueError:
         return given
 
@@ -105,12 +112,10 @@ class Limits(NamedTuple):
 
 def _records(model: Any, file: Path, reading: Reading, limits: Limits) -> Iterator[dict[str, Any]]:
     """An answer for each sample; `last` where the next one may be long in coming."""
-    k, threshold, min_labels = limits
-    k = k or (_K if threshold is None else _K_BY_THRESHOLD)
     answered = (
-        _answer_texts(model, file, reading, Limits(k, threshold, min_labels))
+        _answer_texts(model, file, reading, limits)
         if is_tagger(model)
-        else answer_matrix(model, file, reading, k, threshold)
+        else answer_matrix(model, file, reading, limits.k, limits.threshold)
     )
     for samples, answers in answered:
         for i, tags in enumerate(answers):
@@ -127,7 +132,7 @@ def _answer_texts(
 ) -> Iterator[tuple["Samples", list[Any]]]:
     from umpteen.cli.live import stream_texts
 
-    tagger.predict([], *limits)  # what is wrong with them is said before texts arrive
+    _check(limits, tagger)
     for samples in stream_texts(file, reading):
         if samples.texts is None:
             raise UsageError(
@@ -135,6 +140,24 @@ def _answer_texts(
                 "--format lines"
             )
         yield samples, tagger.predict(samples.texts, *limits)
+
+
+def _check(limits: Limits, tagger: Any) -> None:
+    """What is wrong with them is said before texts arrive."""
+    from umpteen.errors import ParameterError
+    from umpteen.tagger.thresholds import METRICS
+
+    if isinstance(limits.threshold, str) and limits.threshold != "tuned":
+        check_held_out(tagger)
+    try:
+        tagger.predict([], *limits)
+    except ParameterError as problem:
+        if not str(problem).startswith("metric="):
+            raise
+        raise UsageError(
+            f"--threshold {limits.threshold!r} is not known; expected a probability such as 0.7 "
+            f"or 70%, or 'tuned', or a goal: {', '.join(METRICS)} (with any share)"
+        ) from None
 
 
 def _line(record: dict[str, Any]) -> str:

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="Texts with labels; - for stdin.", show_default=False)
 ]
+LabelTexts = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help='Texts of the labels: {"label": "bread", "text": "..."} per line.'
+    ),
+]
 EXAMPLE = '{"text": "How do I keep sourdough alive?", "labels": ["bread", "sourdough"]}'
 
 _MOST_AT_ONCE = 1 << 16
@@ -51,6 +57,13 @@ class Reading:
                 f"{path} has no labels: expected lines such as {EXAMPLE}, or the name of their "
                 "column with --labels-column"
             )
+        return samples
+
+    def read_labelled_texts(self, path: Path) -> "Samples":
+        """The same, for a model that learned from texts."""
+        samples = self.read_labelled(path)
+        if samples.texts is None:
+            raise UsageError(f"the model learned from texts, but {path} holds matrices")
         return samples
 
     def stream(self, path: Path, **more: Any) -> "Iterator[Samples]":

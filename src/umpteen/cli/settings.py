@@ -1,4 +1,4 @@
-"""What fit and estimate let a person choose about the classifier."""
+"""What a person chooses, in the words of the classifier."""
 
 import re
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from umpteen.linear import LabelTree
 
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 Trees = Annotated[
     int, typer.Option(min=1, metavar="N", help="More trees are a little better, larger and slower.")
@@ -36,6 +37,15 @@ def new_classifier(
     return kind(
         n_trees=trees, prune=prune, max_memory=_bytes(memory), random_state=seed, n_jobs=jobs
     )
+
+
+def in_shares(text: str) -> str:
+    """Percent as shares of one.
+
+    >>> in_shares("70%"), in_shares("precision@92.5 %"), in_shares("0.7")
+    ('0.7', 'precision@0.925', '0.7')
+    """
+    return _PERCENT.sub(lambda match: f"{float(match[1]) / 100:.12g}", text)
 
 
 def _bytes(size: str | None) -> float | None:
