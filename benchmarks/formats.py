@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from harness.measure import peak_megabytes
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_svmlight_file
@@ -130,16 +131,9 @@ def peak_memory(reader: Callable[[Path], tuple], path: Path) -> float:
 
 def _added_memory(reader: Callable[[Path], tuple], path: Path) -> float:
     um.data.read(io.BytesIO(b"1 1 1\n0 0:1\n"))  # the compiler's memory is not the reader's
-    before = _peak()
+    before = peak_megabytes()
     reader(path)
-    return _peak() - before
-
-
-def _peak() -> float:
-    status = Path("/proc/self/status")  # getrusage counts the parent's memory, too
-    if not status.exists():
-        return float("nan")
-    return next(int(x.split()[1]) for x in status.read_text().splitlines() if "VmHWM" in x) / 1024
+    return peak_megabytes() - before
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from harness.measure import peak_megabytes
 from rich.console import Console
 from rich.table import Table
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -106,16 +107,9 @@ def peak_memory(make: Callable[[], Vectorizer | TfidfVectorizer], name: str) -> 
 def _added_memory(make: Callable[[], Vectorizer | TfidfVectorizer], name: str) -> float:
     texts = um.data.load(name).train.texts
     make().fit_transform(["the compiler's memory is not the vectorizer's"] * 2)
-    before = _peak()
+    before = peak_megabytes()
     make().fit_transform(texts)
-    return _peak() - before
-
-
-def _peak() -> float:
-    status = Path("/proc/self/status")  # getrusage counts the parent's memory, too
-    if not status.exists():
-        return float("nan")
-    return next(int(x.split()[1]) for x in status.read_text().splitlines() if "VmHWM" in x) / 1024
+    return peak_megabytes() - before
 
 
 if __name__ == "__main__":

@@ -44,15 +44,8 @@ def describe(
 def _file(path: Path, reading: Reading) -> Any:
     from umpteen.data import Dataset
 
-    samples = reading.read(path)
+    samples = reading.read_labelled(path)
     name = "stdin" if is_stdin(path) else path.name
-    if len(samples) == 0:
-        raise UsageError(f"{path} is empty: it has no samples")
-    if samples.labels is None and samples.Y is None:
-        raise UsageError(
-            f"{path} has {len(samples):,} samples and no labels; if they are in a column of "
-            "another name than 'labels', give it with --labels-column"
-        )
     found = Dataset.from_samples(samples, name=name).describe()
     return replace(found, figures={"": found.figures["train"]})
 
