@@ -29,16 +29,14 @@ def answer_matrix(
     classifier: Any, file: Path, reading: Reading, k: int | None, threshold: float | str | None
 ) -> Iterator[tuple["Samples", list[Any]]]:
     """The samples of a file and the numbers of their labels, with scores."""
-    from umpteen.tagger.calibration import RANKS
+    from umpteen.tagger.tagger import _K, _K_BY_THRESHOLD
     from umpteen.tagger.thresholds import cut
 
     if isinstance(threshold, str):
         raise UsageError(f"--threshold {threshold} needs a model of texts; give a score, as 0.7")
     samples = read_matrices(file, reading, classifier)
-    if threshold is not None:
-        top = cut(classifier.predict_topk(samples.X, k or RANKS), threshold)
-    else:
-        top = classifier.predict_topk(samples.X, **({} if k is None else {"k": k}))
+    top = classifier.predict_topk(samples.X, k or (_K if threshold is None else _K_BY_THRESHOLD))
+    top = top if threshold is None else cut(top, threshold)
     yield samples, _numbers(top)
 
 
