@@ -17,7 +17,7 @@ from umpteen.kernels.clustering import bisect
 from umpteen.validation import Features, as_csr, check_features, check_groups, check_k, check_labels
 
 _ANY_NUMBER = 2**31 - 1
-_MAX_ROUNDS = 20
+_MAX_ROUNDS = 10  # more hardly make clusters tighter
 _NOISY_WIDTH = 256  # dimensions that features with noise are projected to
 _DENSITY = 1 / 32  # of that projection: eight dimensions for each feature
 
