@@ -66,7 +66,7 @@ def _regression(n_runs: int) -> Iterator[Part]:
         [f"{s2:g}" for s2 in DEVIATIONS],
         _curves(means) | {"NoAS by Theorem 1": rates},
         spreads=_curves(spreads),
-        x_label="s2",
+        x_label="s2, deviation of samples within a group",
         y_label="error / oracle's error",
     )
     worse = [s2 for s2, m in zip(DEVIATIONS, means, strict=True) if m[1] > m[0] + 0.005]
@@ -107,7 +107,7 @@ def _classification(n_runs: int) -> Iterator[Part]:
             f"Error relative to the oracle (lower is better), embeddings of length {length:g}",
             [f"{s2:g}" for s2 in DEVIATIONS],
             {name: [ratios[i] for ratios in relative] for i, name in enumerate(("NoAS", "AS"))},
-            x_label="s2",
+            x_label="s2, sameness of labels within a group",
             y_label="error / oracle's error",
             logarithmic=True,
         )

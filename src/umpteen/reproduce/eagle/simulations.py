@@ -6,7 +6,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen.reproduce.eagle.theory import FloatArray, assigned, least_squares, no_assignment
+from umpteen.reproduce.eagle.theory import (
+    FloatArray,
+    assigned,
+    least_squares,
+    no_assignment,
+    with_assignment,
+)
 
 DEVIATIONS = (0.0, 0.1, 1.0, 5.0, 10.0)
 N_TEST = 10_000
@@ -68,7 +74,7 @@ def regression(
     return Outcome(
         error(least_squares(X, Z)),
         error(start),
-        error(least_squares(X[chosen], Z)),
+        error(with_assignment(X, Z, groups, start)),
         rightly_assigned=float((chosen == np.arange(len(X))).mean()),
     )
 
@@ -104,7 +110,7 @@ def classification(
     return Outcome(
         error(least_squares(X, Z)),
         error(start),
-        error(least_squares(X[chosen], Z)),
+        error(with_assignment(X, Z, groups, start)),
         rightly_assigned=float((labels[chosen] == labels).mean()),
     )
 

@@ -109,7 +109,8 @@ def _theorem4() -> Iterator[Part]:
         ],
     )  # fmt: skip
     yield (
-        "The printed condition does not follow from the bound: with more noise it gets easier, where some groups choose wrongly. "
+        "The printed condition does not follow from the bound: where some groups choose wrongly, "
+        "it gets easier with more noise. "
         "The bound gives alpha u^2 - sqrt(2) (1 - alpha) u - f > 0 for u = sqrt(1 - cosine). It is "
         "about a step to the mean of the chosen samples, while Algorithm 1 takes a small one."
     )
