@@ -148,7 +148,7 @@ def overlap(group_labels: Any) -> float:
 def separation(embeddings: FloatArray) -> float:
     """`delta` of Definition 2: the least distance of two labels' embeddings.
 
-    >>> separation(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])).round(3)
+    >>> round(separation(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])), 3)
     1.414
     """
     apart = np.linalg.norm(embeddings[:, np.newaxis] - embeddings, axis=2)
