@@ -1,7 +1,8 @@
-"""Data: data sets by name, made up, or read from files."""
+"""Data: data sets by name, made up, or read from files; labels known per group only."""
 
 from umpteen.data.dataset import Dataset
 from umpteen.data.formats import read, read_label_texts, stream, write
+from umpteen.data.grouping import aggregate, group_by_clusters, group_randomly
 from umpteen.data.loading import load
 from umpteen.data.samples import Samples
 from umpteen.data.synthetic import make_extreme
@@ -9,6 +10,9 @@ from umpteen.data.synthetic import make_extreme
 __all__ = [
     "Dataset",
     "Samples",
+    "aggregate",
+    "group_by_clusters",
+    "group_randomly",
     "load",
     "make_extreme",
     "read",

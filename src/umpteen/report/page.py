@@ -1,5 +1,6 @@
 """The report as one page: no script, no network, nothing beside it."""
 
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -22,35 +23,40 @@ _HEAD = """\
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="{}">
 """
+_ALLOWED = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def render(report: "Report") -> str:
     """The whole page."""
     title = report.title or "Report"
     made = {heading: make(report) for heading, make in _SECTIONS.items()}
-    made = {heading: section for heading, section in made.items() if section}
-    body = tag(
-        "main", overview.header(report, title), _contents(made), *map(_section, made.items())
-    )
+    made = {heading: content for heading, content in made.items() if content}
+    sections = [section(heading, content) for heading, content in made.items()]
+    return document(title, overview.header(report, title), contents(made), *sections)
+
+
+def document(title: str, *content: Html, pictures: bool = False) -> str:
+    """A page of any content, which may hold images if `pictures`."""
     style = Html(files("umpteen.report").joinpath("style.css").read_text("utf-8"))
-    head = tag("head", Html(_HEAD), tag("title", title), "\n", tag("style", style))
-    html = tag("html", head, "\n", tag("body", body), lang="en")
+    head = Html(_HEAD.format(_ALLOWED + ("; img-src data:" if pictures else "")))
+    written = tag("head", head, tag("title", title), "\n", tag("style", style))
+    html = tag("html", written, "\n", tag("body", tag("main", *content)), lang="en")
     return f"<!doctype html>\n{html}\n"
 
 
-def _contents(made: dict[str, Html]) -> Html:
-    links = [tag("a", heading, href=f"#{_anchor(heading)}") for heading in made]
+def contents(headings: Iterable[str]) -> Html:
+    """Links to the sections."""
+    links = [tag("a", heading, href=f"#{_anchor(heading)}") for heading in headings]
     return tag("nav", *links, aria_label="Contents")
 
 
-def _section(item: tuple[str, Html]) -> Html:
-    heading, content = item
+def section(heading: str, content: Html) -> Html:
+    """A part of the page under its heading."""
     anchor = _anchor(heading)
-    return join(
-        "\n", tag("section", tag("h2", heading, id=anchor), content, aria_labelledby=anchor)
-    )
+    titled = tag("h2", heading, id=anchor)
+    return join("\n", tag("section", titled, content, aria_labelledby=anchor))
 
 
 def _anchor(heading: str) -> str:

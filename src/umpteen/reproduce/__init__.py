@@ -1,1 +1,27 @@
-"""The claims of each paper, re-run at a size that fits one machine: one module per paper."""
+"""The claims of each paper, re-run at a size that fits one machine: one module per paper.
+
+A module has `TITLE`, `PAPER` (authors, title, where) and `claims(quick)`, which gives the
+sections of the paper's page. Nothing is computed before a section's `measure` is called.
+"""
+
+from importlib import import_module
+
+from umpteen.errors import ParameterError
+from umpteen.reproduce.frame import Reproduction
+from umpteen.reproduce.parts import Figure, Section, Table, Value
+
+__all__ = ["PAPERS", "Figure", "Reproduction", "Section", "Table", "Value", "prepare"]
+
+PAPERS = {"eagle": "umpteen.reproduce.eagle"}
+
+
+def prepare(name: str, quick: bool = False) -> Reproduction:
+    """What is to be measured for a paper; `quick` is the same in small, to see that it runs.
+
+    >>> prepare("eagle").title
+    'EAGLE: labels that are known only per group'
+    """
+    if name not in PAPERS:
+        raise ParameterError(f"there is no paper {name!r} to reproduce: {', '.join(PAPERS)}")
+    module = import_module(PAPERS[name])
+    return Reproduction(name, module.TITLE, module.PAPER, quick, list(module.claims(quick)))

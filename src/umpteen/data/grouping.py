@@ -1,0 +1,157 @@
+"""Any data set as one whose labels are known only per group of samples."""
+
+from itertools import pairwise
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
+from sklearn.random_projection import SparseRandomProjection
+from sklearn.utils import check_random_state
+
+from umpteen import parallel
+from umpteen.errors import FeaturesError, ParameterError
+from umpteen.kernels.clustering import bisect
+from umpteen.validation import Features, as_csr, check_features, check_groups, check_k, check_labels
+
+_ANY_NUMBER = 2**31 - 1
+_MAX_ROUNDS = 10  # more hardly make clusters tighter
+_NOISY_WIDTH = 256  # dimensions that features with noise are projected to
+_DENSITY = 1 / 32  # of that projection: eight dimensions for each feature
+
+
+def group_randomly(n_samples: int, size: int, random_state: Any = None) -> csr_matrix:
+    """Groups of `size` random samples, `(n_groups, n_samples)`; each sample is in one.
+
+    The last group is smaller where `size` does not divide the number of samples.
+
+    >>> groups = group_randomly(10, size=4, random_state=0)
+    >>> groups.shape, groups.sum(axis=1).ravel().tolist()
+    ((3, 10), [[4.0, 4.0, 2.0]])
+    """
+    n_samples, size = check_k(n_samples, "n_samples"), check_k(size, "size")
+    order = _generator(random_state).permutation(n_samples)
+    return _grouped(order, np.append(np.arange(0, n_samples, size), n_samples))
+
+
+def group_by_clusters(
+    X: Any, depth: int, noise: float = 0.0, random_state: Any = None
+) -> csr_matrix:
+    """Groups of similar samples, `(2**depth, n)`, by cutting them in halves `depth` times.
+
+    Each cut is a spherical 2-means with equal sizes, so the groups' sizes differ by one at most.
+
+    `noise` makes groups more mixed, up to random ones: Gaussian noise is added to the features
+    before clustering, a vector about `noise` times as long as the mean row of `X`. Wide features
+    are first projected to 256 random dimensions, which keeps sparse ones from filling up and
+    gives the same `noise` the same effect at any width; the projection alone, at a tiny
+    `noise`, already blurs wide features a little.
+
+    >>> X = np.repeat(np.eye(2), 3, axis=0)
+    >>> group_by_clusters(X, depth=1, random_state=0).toarray()
+    array([[0., 0., 0., 1., 1., 1.],
+           [1., 1., 1., 0., 0., 0.]], dtype=float32)
+    """
+    features = check_features(X)
+    _check_depth(depth, features.shape[0])
+    if not isinstance(noise, Real) or not 0 <= noise < np.inf:
+        raise ParameterError(f"noise={noise!r} is not possible: expected 0 (none) or more")
+    rng = _generator(random_state)
+    rows = as_csr(_with_noise(features, noise, rng) if noise else features)
+    order, bounds = _halved(normalize(rows), depth, rng)
+    return _grouped(order, bounds)
+
+
+def aggregate(Y: Any, groups: Any, merge: Literal["list", "set"] = "list") -> csr_matrix:
+    """What is known of each group: how often each label occurs in it, `(n_groups, n_labels)`.
+
+    `merge="set"` says only whether it occurs.
+
+    >>> aggregate([[0], [0, 1], [2]], [[0, 1], [2]]).toarray()
+    array([[2., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    if merge not in ("list", "set"):
+        raise ParameterError(
+            f"merge={merge!r} is not possible: expected 'list' (labels with their counts) or "
+            "'set' (each label once)"
+        )
+    labels = check_labels(Y)
+    counts = csr_matrix(check_groups(groups, n_samples=labels.shape[0]) @ labels)
+    counts.sort_indices()
+    if merge == "set":
+        counts.data[:] = 1
+    return counts
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(check_random_state(random_state).randint(_ANY_NUMBER))
+    except ValueError as error:
+        raise ParameterError(f"random_state={random_state!r} is not possible: {error}") from None
+
+
+def _check_depth(depth: Any, n_samples: int) -> None:
+    if n_samples == 0:
+        raise FeaturesError("X has no rows: there is nothing to group")
+    deepest = n_samples.bit_length() - 1
+    is_whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
+    if not is_whole or not 0 <= depth <= deepest:
+        raise ParameterError(
+            f"depth={depth!r} is not possible: 2**depth groups of {n_samples:,} samples, none of "
+            f"them empty, need a whole number from 0 to {deepest}"
+        )
+
+
+def _grouped(order: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> csr_matrix:
+    """Groups of the samples that stand between two bounds each."""
+    shape = (len(bounds) - 1, len(order))
+    groups = csr_matrix(
+        (np.ones(len(order), np.float32), order.astype(np.int32), bounds.astype(np.int32)), shape
+    )
+    groups.sort_indices()
+    return groups
+
+
+def _with_noise(X: Features, noise: float, rng: np.random.Generator) -> npt.NDArray[np.float32]:
+    if X.shape[1] > _NOISY_WIDTH:
+        projection = SparseRandomProjection(
+            _NOISY_WIDTH,
+            density=_DENSITY,
+            dense_output=True,
+            random_state=int(rng.integers(_ANY_NUMBER)),
+        )
+        X = projection.fit_transform(X)
+    table = np.asarray(X.toarray() if isinstance(X, csr_matrix) else X, np.float32)
+    length = np.float32(noise * np.linalg.norm(table, axis=1).mean() / np.sqrt(table.shape[1]))
+    noisy: npt.NDArray[np.float32] = rng.standard_normal(table.shape, np.float32)
+    noisy *= length
+    noisy += table
+    return noisy
+
+
+def _halved(
+    rows: csr_matrix, depth: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """The samples in an order of similar ones side by side, and where each group begins."""
+    n_samples = rows.shape[0]
+    order = np.arange(n_samples, dtype=np.int32)
+    scratch = parallel.PerThread(lambda: np.zeros(rows.shape[1], np.float32))
+
+    def cut(task: tuple[int, int, int, int]) -> None:
+        start, split, end, seed = task
+        bisect(
+            rows.indptr, rows.indices, rows.data, order[start:end], split - start, _MAX_ROUNDS,
+            seed, scratch.value,
+        )  # fmt: skip
+
+    bounds = np.array([0, n_samples])
+    for level in range(1, depth + 1):
+        finer = np.arange(2**level + 1) * n_samples // 2**level
+        seeds = rng.integers(_ANY_NUMBER, size=len(bounds) - 1)
+        ends = zip(pairwise(bounds.tolist()), finer[1::2].tolist(), seeds.tolist(), strict=True)
+        parallel.run(cut, [(start, split, end, seed) for (start, end), split, seed in ends])
+        bounds = finer
+    return order, bounds
