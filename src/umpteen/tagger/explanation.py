@@ -14,7 +14,6 @@ from scipy.sparse import csr_matrix, vstack
 from umpteen.base import ExtremeClassifier
 from umpteen.linear import LabelTree
 from umpteen.linear.explanation import Explanation
-from umpteen.tagger.words import Words
 
 if TYPE_CHECKING:
     from umpteen.tagger.tagger import Tagger
@@ -23,6 +22,7 @@ Tags = list[tuple[str, float]]
 
 IntArray = npt.NDArray[np.int64]
 
+_BLOCK = 256  # copies of a text at a time
 _STEP_WORDS, _STEP_LABELS, _SHOWN, _NEIGHBOURS, _RANKED = 3, 3, 8, 3, 20
 
 
@@ -96,7 +96,7 @@ class TagExplanation:
 
 def explain_tag(tagger: "Tagger", text: str, x: csr_matrix, label: int) -> TagExplanation:
     """Why a text, whose features are the row `x`, gets a label."""
-    words, classifier = Words(tagger.vectorizer_).of_text(text), tagger.classifier_
+    words, classifier = tagger._words.of_text(text), tagger.classifier_
     found = TagExplanation(
         label=tagger.label_names_.names[label],
         probability=tagger._probability(x, label),
@@ -165,11 +165,20 @@ def _by_leaving_out(
     classifier: ExtremeClassifier, x: csr_matrix, label: int, words: Mapping[int, str]
 ) -> Tags:
     """How much the label's score falls when each word is taken from the text."""
-    without = csr_matrix(vstack([x] * (x.nnz + 1)))
-    without.data[np.arange(x.nnz) * (x.nnz + 1)] = 0  # of row i its entry i
-    without.eliminate_zeros()
-    scores = _scores_of(classifier, without, label)
-    return _largest(x.indices, scores[-1] - scores[:-1], words)
+    whole = _scores_of(classifier, x, label)
+    parts = [
+        _scores_of(classifier, _without_each(x, first, min(first + _BLOCK, x.nnz)), label)
+        for first in range(0, x.nnz, _BLOCK)
+    ]
+    return _largest(x.indices, whole - np.concatenate([*parts, []]), words)
+
+
+def _without_each(x: csr_matrix, first: int, last: int) -> csr_matrix:
+    """A copy of the row without its entry i for each i from `first` to before `last`."""
+    copies = csr_matrix(vstack([x] * (last - first)))
+    copies.data[np.arange(last - first) * (x.nnz + 1) + first] = 0
+    copies.eliminate_zeros()
+    return copies
 
 
 def _scores_of(classifier: ExtremeClassifier, X: csr_matrix, label: int) -> Any:
