@@ -113,7 +113,7 @@ def _falling(
     n_falls = np.cumsum(falls, axis=1)
     bits = probabilities.view(np.int32) + n_falls
     lowest = np.minimum.accumulate(bits, axis=1) - n_falls
-    return lowest.astype(np.int32).view(np.float32)
+    return np.asarray(lowest, np.int32).view(np.float32)
 
 
 def _isotonic_steps(scores: FloatArray, hits: BoolArray) -> tuple[FloatArray, FloatArray]:

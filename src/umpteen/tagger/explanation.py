@@ -12,6 +12,7 @@ from rich.text import Text
 from scipy.sparse import csr_matrix, vstack
 
 from umpteen.base import ExtremeClassifier
+from umpteen.errors import LabelsError
 from umpteen.linear import LabelTree
 from umpteen.linear.explanation import Explanation
 
@@ -22,6 +23,7 @@ Tags = list[tuple[str, float]]
 
 IntArray = npt.NDArray[np.int64]
 
+_MOST_ASKED = 100  # labels among which one is looked for
 _BLOCK = 256  # copies of a text at a time
 _STEP_WORDS, _STEP_LABELS, _SHOWN, _NEIGHBOURS, _RANKED = 3, 3, 8, 3, 20
 
@@ -94,12 +96,14 @@ class TagExplanation:
         return captured.get().rstrip()
 
 
-def explain_tag(tagger: "Tagger", text: str, x: csr_matrix, label: int) -> TagExplanation:
-    """Why a text, whose features are the row `x`, gets a label."""
+def explain_tag(tagger: "Tagger", text: str, label: int | None = None) -> TagExplanation:
+    """Why a text gets a label, by default its best one."""
+    x = tagger._features([text])
+    label = _best_label(tagger, x, text) if label is None else label
     words, classifier = tagger._words.of_text(text), tagger.classifier_
     found = TagExplanation(
         label=tagger.label_names_.names[label],
-        probability=tagger._probability(x, label),
+        probability=_probability(tagger, x, label),
         words=[],
         neighbours=_neighbours(tagger, x),
     )
@@ -109,6 +113,19 @@ def explain_tag(tagger: "Tagger", text: str, x: csr_matrix, label: int) -> TagEx
         if tree.paths:
             return _with_tree(found, tree, words, _best_first(tagger, x), tagger)
     return replace(found, words=_by_leaving_out(classifier, x, label, words), exact=False)
+
+
+def _best_label(tagger: "Tagger", x: csr_matrix, text: str) -> int:
+    best = int(tagger._answer(x, 1).labels[0, 0])
+    if best < 0:
+        raise LabelsError(f"{text!r:.60} gets no label, as no word of it is known: name one")
+    return best
+
+
+def _probability(tagger: "Tagger", x: csr_matrix, label: int) -> float:
+    """Of one label for one text; 0 where it is not among the best hundred."""
+    top = tagger._answer(x, min(_MOST_ASKED, len(tagger.label_names_)))
+    return float(top.scores[top.labels == label].sum())
 
 
 def _with_tree(
@@ -183,7 +200,7 @@ def _without_each(x: csr_matrix, first: int, last: int) -> csr_matrix:
 
 def _scores_of(classifier: ExtremeClassifier, X: csr_matrix, label: int) -> Any:
     """The label's score for each row, 0 where it is not among the best hundred."""
-    top = classifier.predict_topk(X, k=min(100, classifier.n_labels_))
+    top = classifier.predict_topk(X, k=min(_MOST_ASKED, classifier.n_labels_))
     found = (top.labels == label).any(axis=1)
     return np.where(found, np.where(top.labels == label, top.scores, 0).sum(axis=1), 0.0)
 

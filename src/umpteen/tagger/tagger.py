@@ -1,7 +1,6 @@
 """Tagger: texts in, label names out."""
 
 from collections.abc import Iterable, Mapping
-from inspect import signature
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Self, overload
@@ -14,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from umpteen import storage
 from umpteen.base import ExtremeClassifier, TopK
-from umpteen.errors import LabelsError, NotFittedError, ParameterError
+from umpteen.errors import NotFittedError, ParameterError
 from umpteen.linear import LabelTree
 from umpteen.report import Report
 from umpteen.tagger.calibration import Calibration, hold_out
@@ -24,6 +23,7 @@ from umpteen.tagger.explanation import TagExplanation, explain_tag
 from umpteen.tagger.growth import add_labels, learn_more, remove_labels
 from umpteen.tagger.held_out import RANKS, HeldOut, judged
 from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.reading import read_texts
 from umpteen.tagger.replay import Replay
 from umpteen.tagger.thresholds import (
     Threshold,
@@ -129,13 +129,13 @@ class Tagger(BaseEstimator):
         if label_texts is not None:
             label_texts = check_label_texts(label_texts)
         names = LabelNames.of(lists, label_texts)
-        own_texts = None if label_texts is None else self._own_texts(label_texts, names)
-        vectorizer, X, more = self._read(texts, own_texts)
+        vectorizer, classifier = self._new_vectorizer(), self._new_classifier()
+        own_texts = None if label_texts is None else names.texts(label_texts)
+        X, more = read_texts(vectorizer, classifier, texts, own_texts)
         Y, seed = names.matrix(lists), self.random_state
-        calibration, held_out = (
-            hold_out(self._new_classifier(), X, Y, more, seed) if self.calibrate else (None, None)
-        )
-        classifier = self._new_classifier().fit(X, Y, **more)
+        trial = self._new_classifier() if self.calibrate else None
+        calibration, held_out = hold_out(trial, X, Y, more, seed) if trial else (None, None)
+        classifier.fit(X, Y, **more)
         kept = list(texts) if self.keep_texts else None
         learned = {
             "classifier_": classifier,
@@ -176,7 +176,9 @@ class Tagger(BaseEstimator):
         probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
         `tune_thresholds` chose, and one of its metrics such as `"precision@0.9"` or `"micro_f1"`
         those that reach it. The best `min_labels` are given whatever their probability. A text
-        without any known word gets no label.
+        without any known word gets no label, and one whose words all came after `fit` only
+        those that learned them. With a hashing vectorizer, a word that falls together with a
+        known one passes for that.
         """
         self._check_fitted()
         min_labels = check_min_labels(min_labels, k)
@@ -254,8 +256,10 @@ class Tagger(BaseEstimator):
         the same to the bit, and so do their probabilities unless a new label is among the best
         twenty, which a probability takes into account.
 
-        Words of the examples that no training text had are learned with them. When a fifth
-        of all labels are newcomers, a `RebuildDueWarning` says that `fit` is due.
+        Words of the examples that no training text had are learned with them, and speak for
+        these labels only. A `RebuildDueWarning` says that `fit` is due when a fifth of all
+        labels are newcomers, or when there is no room for more words. If anything goes wrong,
+        the tagger stays as it was.
         """
         self._check_fitted()
         no_room = add_labels(self, names, texts, examples)
@@ -272,10 +276,11 @@ class Tagger(BaseEstimator):
         """Learn from more texts; names that are new become labels.
 
         The labels of these texts are learned again, from the samples that were kept and the new
-        ones. Where fewer samples were kept than there were (`replay`), labels that miss some of
-        theirs stay as they are, as they would lose more than they gain: `fit` again. A text that
-        was kept is corrected: it has the given labels from now on, and no others. On a tagger
-        that is not fitted yet, this is `fit`.
+        ones; the scores of labels that are like them may move with theirs. Where fewer samples
+        were kept than there were (`replay`), labels that miss some of theirs stay as they are,
+        as they would lose more than they gain: `fit` again. A text that was kept is corrected:
+        it has the given labels from now on, and no others. On a tagger that is not fitted yet,
+        this is `fit`. If anything goes wrong, the tagger stays as it was.
         """
         if not hasattr(self, "replay_"):
             return self.fit(texts, labels)
@@ -320,9 +325,8 @@ class Tagger(BaseEstimator):
         """Why a text gets a label (its best one by default): words, the way to it, neighbours."""
         self._check_fitted()
         (text,) = check_texts([text], "text")
-        x = self._features([text])
-        number = self._best_label(x, text) if label is None else self.label_names_.id_of(label)
-        return explain_tag(self, text, x, number)
+        number = None if label is None else self.label_names_.id_of(label)
+        return explain_tag(self, text, number)
 
     def label_keywords(self, label: Any, k: int = 10) -> Tags:
         """The words that speak most for a label, with their weights."""
@@ -351,16 +355,6 @@ class Tagger(BaseEstimator):
     def _new_vectorizer(self) -> Any:
         return Vectorizer(spare=_SPARE) if self.vectorizer is None else clone(self.vectorizer)
 
-    def _own_texts(self, label_texts: Mapping[str, str], names: LabelNames) -> list[str]:
-        """The text of each label, empty where it has none, for classifiers that take them."""
-        classifier = self._new_classifier()
-        if "label_features" not in signature(classifier.fit).parameters:
-            raise ParameterError(
-                f"{type(classifier).__name__} does not learn from texts of labels: leave out "
-                "label_texts, or use a LabelTree"
-            )
-        return [label_texts.get(name, "") for name in names.names]
-
     def _new_classifier(self) -> ExtremeClassifier:
         if self.classifier is not None:
             return clone(self.classifier)  # type: ignore[no-any-return]
@@ -368,17 +362,6 @@ class Tagger(BaseEstimator):
 
     def _features(self, texts: list[str]) -> csr_matrix:
         return as_csr(check_features(self.vectorizer_.transform(texts)))
-
-    def _read(
-        self, texts: list[str], own_texts: list[str] | None
-    ) -> tuple[Any, csr_matrix, dict[str, csr_matrix]]:
-        """A vectorizer that knows the words of samples and labels, and their features."""
-        vectorizer = self._new_vectorizer()
-        if own_texts is None:
-            return vectorizer, as_csr(check_features(vectorizer.fit_transform(texts))), {}
-        every = vectorizer.fit_transform([*texts, *filter(str.strip, own_texts)])
-        X = as_csr(check_features(every))[: len(texts)]
-        return vectorizer, X, {"label_features": csr_matrix(vectorizer.transform(own_texts))}
 
     def _answer(self, X: csr_matrix, k: int) -> TopK:
         """Labels with probabilities; none that no word of a text speaks for."""
@@ -393,18 +376,6 @@ class Tagger(BaseEstimator):
         if words is None or words.vectorizer is not self.vectorizer_:
             words = self._last_words = Words(self.vectorizer_)
         return words
-
-    def _best_label(self, x: csr_matrix, text: str) -> int:
-        best = int(self._answer(x, 1).labels[0, 0])
-        if best < 0:
-            raise LabelsError(f"{text!r:.60} gets no label, as no word of it is known: name one")
-        return best
-
-    def _probability(self, x: csr_matrix, label: int) -> float:
-        """Of one label for one text; 0 where it is not among the best hundred."""
-        top = self._answer(x, min(100, len(self.label_names_)))
-        place = np.flatnonzero(top.labels[0] == label)
-        return float(top.scores[0, place[0]]) if len(place) else 0.0
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "replay_"):
