@@ -914,3 +914,13 @@ def test_an_interrupted_refit_leaves_all_trees_as_they_were(step, monkeypatch):
     assert answers(model) == before
     monkeypatch.undo()
     assert answers(model.refit_labels(X, Y, np.arange(model.n_labels_))) != before
+
+
+def test_labels_that_come_one_by_one_share_chunks():
+    """Every answer would take longer for each of them otherwise."""
+    model = model_of()
+    for column in range(2 * N_NEW):
+        before = answers(model)
+        model.add_labels(X, csr_matrix(NEW[:, [column % N_NEW]]))
+        assert without(answers(model), [model.n_labels_ - 1]) == before
+    assert len(model.newcomers_.chunk_scale) < N_NEW
