@@ -470,12 +470,22 @@ def test_texts_of_labels_leave_the_spare_columns_free():
     texts = {f"animal{i}": f"quokka{i} wombat{i}" for i in range(20)}
     tagger = Tagger(small_tree(features_in_score=0.3), vectorizer=Vectorizer(spare=3))
     tagger.fit(TEXTS, LABELS, label_texts=texts)
-    assert tagger.classifier_.n_features_in_ == tagger.n_features + 3
+    assert tagger.classifier_.n_features_in_ >= tagger.n_features + 3
     assert tagger.predict("quokka7", k=1)[0][0] == "animal7"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tagger.add_labels("new", examples=[["zyzzyva quux", "zyzzyva frobnicator"]])
     assert tagger.predict("a zyzzyva", k=1)[0][0] == "new"
+
+
+def test_texts_of_labels_do_not_change_the_features_of_samples():
+    """Their words would count for how rare words are, and for the length of a row."""
+    texts = {name_of(label): f"{words_of(label)[1]} quokka{label}" for label in range(24)}
+    plain, told = (Tagger(small_tree()).fit(TEXTS, LABELS, label_texts=t) for t in (None, texts))
+    n = plain.vectorizer_.n_first_
+    ours, theirs = (one.replay_.X[:, :n] for one in (plain, told))
+    assert ours.data.tobytes() == theirs.data.tobytes()
+    assert ours.indices.tolist() == theirs.indices.tolist()
 
 
 def test_words_of_labels_speak_for_these_labels_only():
