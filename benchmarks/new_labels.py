@@ -4,6 +4,9 @@
 them with their training texts as examples, and compares with a tagger that saw everything. With
 `--new-texts`, the texts of the hidden labels are hidden as well, so that all of their words and
 topics are new. `--part dev` is for choosing, `test` for reporting.
+
+With `--more 0.1`, it is instead a share of the training texts that comes late, through
+`partial_fit`, to a tagger that kept `--replay` of the others.
 """
 
 import argparse
@@ -30,6 +33,9 @@ def main() -> None:
     parser.add_argument(
         "--new-texts", action="store_true", help="hide the texts of the hidden labels as well"
     )
+    parser.add_argument(
+        "--more", type=float, help="share of the training texts that partial_fit learns"
+    )
     parser.add_argument("--part", choices=("dev", "test"), default="test")
     options = parser.parse_args()
     warnings.simplefilter("ignore", um.errors.RebuildDueWarning)
@@ -43,7 +49,11 @@ def main() -> None:
             data = data.split(0.15)
         part = data.dev if options.part == "dev" else data.test
         um.Tagger(calibrate=False).fit(data.train.texts[:500], data.train.labels[:500])  # compiles
-        for row in rows(name, data.train, part, options):
+        if options.more:
+            made = rows_of_more(name, data.train, part, options)
+        else:
+            made = rows(name, data.train, part, options)
+        for row in made:
             table.add_row(*row)
     Console(width=150).print(table)
 
@@ -65,6 +75,28 @@ def rows(name, train, part, options):
             assert unchanged(before, late.predict_topk(part.texts, K), min(late_ids(late, hidden)))
             title = f"added, replay {min(replay, len(train)):,}"
             yield name, f"{len(hidden):,}", title, *figures(late, train, part, hidden, spent)
+
+
+def rows_of_more(name, train, part, options):
+    """Before and after `partial_fit`; "added" are the labels that only the late texts have."""
+    late = np.zeros(len(train), bool)
+    n_late = round(options.more * len(train))
+    late[np.random.default_rng(0).permutation(len(train))[:n_late]] = True
+    first, more = (train.take(np.flatnonzero(rows)) for rows in (~late, late))
+    new = {label for own in more.labels for label in own}
+    new -= {label for own in first.labels for label in own}
+    for replay in options.replay:
+        start = time.perf_counter()
+        tagger = um.Tagger(calibrate=False, replay=replay).fit(first.texts, first.labels)
+        seconds = time.perf_counter() - start
+        kept = f"{len(tagger.replay_):,} of {len(first):,} kept"
+        title = f"before, {kept}"
+        yield name, f"{len(new):,}", title, *figures(tagger, train, part, new, seconds)
+        start = time.perf_counter()
+        tagger.partial_fit(more.texts, more.labels)
+        seconds = time.perf_counter() - start
+        title = f"partial_fit, {n_late:,} texts"
+        yield name, f"{len(new):,}", title, *figures(tagger, train, part, new, seconds)
 
 
 def hide(labels, share) -> set[str]:
@@ -93,7 +125,8 @@ def examples(train, hidden) -> dict[str, list[str]]:
 
 
 def late_ids(tagger, hidden) -> list[int]:
-    return [tagger.label_names_.ids[name] for name in hidden]
+    ids = tagger.label_names_.ids
+    return [ids[name] for name in hidden if name in ids]
 
 
 def unchanged(before, after, first_new) -> bool:
@@ -123,7 +156,7 @@ def figures(tagger, train, part, hidden, seconds) -> tuple[str, ...]:
         f"{seconds:.1f}",
         numbers(um.metrics.precision_at_k(Y, top, (1, 3, 5))),
         numbers(psp_at_k(Y, top, (1, 3, 5), propensity)),
-        f"{100 * right.sum() / only_new.nnz:.1f}",
+        f"{100 * right.sum() / max(1, only_new.nnz):.1f}",
         f"{100 * right.sum() / max(1, given.sum()):.1f}",
         numbers(psp_at_k(only_new[labelled], top[labelled], (1, 3, 5), propensity)),
     )

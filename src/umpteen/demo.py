@@ -39,7 +39,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
     console = Console(highlight=False, width=100)
     console.print(Rule("The data: Python's documentation, a label for each documented object"))
     data = load("pydocs")
-    assert data.test is not None
+    test = data.parts["test"]
     console.print(f"{data}\n")
 
     taggers = {"Tagger()": Tagger(), "nearest centroid": Tagger(NearestCentroid())}
@@ -49,7 +49,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
         tagger.fit(data.train.texts, data.train.labels)
         seconds[name] = time.perf_counter() - start
         reports[name] = tagger.evaluate(
-            data.test.texts, data.test.labels, title="Describe it, get the function"
+            test.texts, test.labels, title="Describe it, get the function"
         )
     best, report = taggers["Tagger()"], reports["Tagger()"]
 

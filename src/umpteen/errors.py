@@ -88,4 +88,4 @@ class MissingExtraError(UmpteenError, ImportError):
 
 
 class RebuildDueWarning(UserWarning):
-    """So many labels came after the last `fit` that another one is worth its time."""
+    """So many labels or words came after the last `fit` that another one is worth its time."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from umpteen.linear.chunks import MAX_CHUNK, join, packed, split, unpacked
-from umpteen.linear.editing import Newcomers, with_children, with_labels, without_labels
+from umpteen.linear.editing import LabelChunk, flat_tree, with_children, without_labels
 from umpteen.linear.search import Search, search_tree, search_trees
 
 from .random_trees import (
@@ -83,7 +83,7 @@ def newcomers(labels, seed=0):
     random = np.random.default_rng(seed)
     table = draw(random, None, (N_FEATURES, len(labels))) * (random.random(len(labels)) < 0.8)
     chunk = chunk_of(table, draw(random, None, len(labels)))
-    return Newcomers(np.array(labels, np.int32), chunk), table.T
+    return LabelChunk(np.array(labels, np.int32), chunk), table.T
 
 
 @given(shapes, seeds)
@@ -105,44 +105,38 @@ def test_packing_twice_changes_nothing(shape, seed):
         np.testing.assert_array_equal(again.buckets, chunk.buckets)
 
 
+def leaf_of(n, seed=0):
+    """A tree that is a single leaf."""
+    return tree_of((n, 2, 10_000), seed)
+
+
 @st.composite
 def additions(draw_):
-    """A tree and, for some of its leaves, lists of new ids in parts."""
-    shape, seed = draw_(shapes), draw_(seeds)
-    tree = tree_of(shape, seed)
-    leaves = tree.hierarchy.layers()[-1]
-    sizes = draw_(
-        st.dictionaries(
-            st.integers(leaves.start, leaves.stop - 1),
-            st.lists(st.integers(1, 20), min_size=1, max_size=3),
-            min_size=1,
-            max_size=4,
-        )
-    )
-    n_new = sum(map(sum, sizes.values()))
-    ids = iter(draw_(st.permutations(range(shape[0], shape[0] + n_new))))
-    return tree, {leaf: [[next(ids) for _ in range(n)] for n in ns] for leaf, ns in sizes.items()}
+    """A leaf and new ids in parts."""
+    n, seed = draw_(st.integers(1, 2 * MAX_CHUNK)), draw_(seeds)
+    sizes = draw_(st.lists(st.integers(1, 20), min_size=1, max_size=3))
+    ids = iter(draw_(st.permutations(range(n, n + sum(sizes)))))
+    return leaf_of(n, seed), [[next(ids) for _ in range(size)] for size in sizes]
 
 
 @settings(max_examples=50)
 @given(additions(), seeds)
-def test_added_labels_stand_in_their_leaves_and_the_rest_stays(addition, seed):
+def test_added_labels_stand_in_the_leaf_and_the_rest_stays(addition, seed):
     tree, labels = addition
-    made = {leaf: [newcomers(part, seed) for part in parts] for leaf, parts in labels.items()}
+    made = [newcomers(part, seed) for part in labels]
     before = classifiers_by_label(tree)
-    added = {leaf: [new for new, _ in parts] for leaf, parts in made.items()}
-    grown = with_labels(tree, added, N_FEATURES)
+    grown = flat_tree([new for new, _ in made], N_FEATURES, tree)
     assert_sound(grown)
     after = classifiers_by_label(grown)
     assert {label: after.pop(label) for label in before} == before
     assert classifiers_of_nodes(grown) == classifiers_of_nodes(tree)
-    for leaf, parts in made.items():
-        for new, table in parts:
-            for i, label in enumerate(new.labels.tolist()):
-                its_leaf, weights, bias, trust = after.pop(label)
-                assert (its_leaf, bias, trust) == (leaf, new.chunk.bias[i], 0)
-                largest = np.abs(table).max()
-                np.testing.assert_allclose(weights, table[i], rtol=0, atol=largest / 65_000)
+    for new, table in made:
+        for i, label in enumerate(new.labels.tolist()):
+            its_leaf, weights, bias, trust = after.pop(label)
+            assert (its_leaf, bias, trust) == (0, new.chunk.bias[i], 0)
+            largest = np.abs(table).max()
+            # a unit may be four times as large as it would be alone
+            np.testing.assert_allclose(weights, table[i], rtol=0, atol=4 * largest / 65_000)
     assert not after
 
 
@@ -151,20 +145,19 @@ def test_added_labels_stand_in_their_leaves_and_the_rest_stays(addition, seed):
 def test_scores_of_old_labels_keep_their_bits(addition, seed):
     tree, labels = addition
     X = random_csr(7, N_FEATURES, 0.5, seed=seed)
-    added = {leaf: [newcomers(p, seed)[0] for p in parts] for leaf, parts in labels.items()}
+    added = [newcomers(part, seed)[0] for part in labels]
     before = scores_by_label(tree, X)
-    after = scores_by_label(with_labels(tree, added, N_FEATURES), X)
+    after = scores_by_label(flat_tree(added, N_FEATURES, tree), X)
     assert {key: after[key] for key in before} == before
 
 
 def test_a_leaf_takes_more_newcomers_than_fit_a_chunk():
-    tree = tree_of((30, 3, 4))
-    leaf = tree.hierarchy.layers()[-1].start + 1
+    tree = leaf_of(30)
     ids = np.arange(30, 330)
     parts = [newcomers(ids[i : i + MAX_CHUNK], seed=i) for i in range(0, 300, MAX_CHUNK)]
-    grown = with_labels(tree, {leaf: [new for new, _ in parts]}, N_FEATURES)
+    grown = flat_tree([new for new, _ in parts], N_FEATURES, tree)
     assert_sound(grown)
-    assert set(ids) < set(grown.hierarchy.labels_below(leaf))
+    assert set(ids) < set(grown.hierarchy.label_order)
     table = np.concatenate([table for _, table in parts])
     found = classifiers_by_label(grown)
     np.testing.assert_allclose([found[i][1] for i in ids], table, rtol=0, atol=1e-4)
@@ -172,6 +165,35 @@ def test_a_leaf_takes_more_newcomers_than_fit_a_chunk():
     before, after = scores_by_label(tree, X), scores_by_label(grown, X)
     assert {key: after[key] for key in before} == before
     assert len(after) == 9 * 330
+
+
+def test_labels_that_come_one_by_one_share_chunks():
+    """A chunk each would make every answer slower."""
+    tree = None
+    for label in range(MAX_CHUNK + 10):
+        table = np.zeros((N_FEATURES, 1), np.float32)
+        table[label % N_FEATURES] = 1 - label / 1000
+        tree = flat_tree(
+            [LabelChunk(np.array([label]), chunk_of(table, table[0]))], N_FEATURES, tree
+        )
+        assert_sound(tree)
+    assert len(tree.chunk_scale) == 2
+    found = classifiers_by_label(tree)
+    for label in range(MAX_CHUNK + 10):
+        expected = (1 - label / 1000) * (np.arange(N_FEATURES) == label % N_FEATURES)
+        np.testing.assert_allclose(found[label][1], expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("times", [0.01, 100])
+def test_labels_whose_weights_do_not_suit_a_chunk_get_their_own(times):
+    """Small ones would lose their digits, and large ones would take those of the others."""
+    (one, first), (other, second) = newcomers([0, 1], 1), newcomers([2, 3], 2)
+    other = other._replace(chunk=other.chunk._replace(weight=other.chunk.weight * times))
+    tree = flat_tree([other], N_FEATURES, flat_tree([one], N_FEATURES))
+    assert len(tree.chunk_scale) == 2
+    found = [classifiers_by_label(tree)[label][1] for label in range(4)]
+    np.testing.assert_allclose(found[:2], first, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found[2:], second * times, rtol=0, atol=1e-4 * times)
 
 
 removals = st.tuples(shapes, seeds, st.floats(0, 1), seeds)
@@ -227,17 +249,16 @@ def test_empty_leaves_answer_nothing_and_the_others_go_on(n_trees, n_jobs):
 
 
 @settings(max_examples=30)
-@given(shapes, seeds)
-def test_labels_can_come_back_to_an_emptied_leaf(shape, seed):
-    tree = tree_of(shape, seed)
-    leaf = tree.hierarchy.layers()[-1].stop - 1
-    gone = tree.hierarchy.labels_below(leaf)
-    new, _ = newcomers([shape[0], shape[0] + 1], seed)
-    grown = with_labels(without_labels(tree, gone, N_FEATURES), {leaf: [new]}, N_FEATURES)
+@given(st.integers(1, 60), seeds)
+def test_labels_can_come_back_to_an_emptied_leaf(n, seed):
+    tree = leaf_of(n, seed)
+    gone = np.arange(n)
+    new, _ = newcomers([n, n + 1], seed)
+    grown = flat_tree([new], N_FEATURES, without_labels(tree, gone, N_FEATURES))
     assert_sound(grown)
-    assert grown.hierarchy.labels_below(leaf).tolist() == new.labels.tolist()
+    assert grown.hierarchy.labels_below(0).tolist() == new.labels.tolist()
     X = random_csr(4, N_FEATURES, 0.5, seed=seed)
-    straight = with_labels(tree, {leaf: [new]}, N_FEATURES)
+    straight = flat_tree([new], N_FEATURES, tree)
     expected = {k: v for k, v in scores_by_label(straight, X).items() if k[1] not in set(gone)}
     assert scores_by_label(grown, X) == expected
 
@@ -265,3 +286,12 @@ def test_children_of_a_chunk_are_replaced_and_no_other(width, data, seed):
     rows = np.split(held.child, held.entry[1:-1])
     assert all((np.diff(row.astype(int)) > 0).all() for row in rows)
     assert found.child.dtype == np.uint8
+    if np.abs(new_table).max() <= np.abs(table).max() and len(children) < width:
+        others = np.setdiff1d(np.arange(width), children)
+        before = unpacked(old)
+        was = csr_matrix(
+            (before.weight, (np.repeat(before.feature, np.diff(before.entry)), before.child)),
+            shape=table.shape,
+        ).toarray()
+        if was[:, others].any():
+            np.testing.assert_array_equal(dense[:, others], was[:, others])

@@ -854,3 +854,73 @@ def test_one_label_more_than_one():
     model = um.LabelTree().fit(np.eye(2), [[0], []])
     model.add_labels(np.eye(2), [[], [0]])
     assert model.predict_topk(np.eye(2), k=1).labels.ravel().tolist() == [0, 1]
+
+
+# --- which labels know a feature
+
+
+def literal_labels_with(model, row):
+    """By the classifiers that lead to each label, and by its text."""
+    features, found = set(row.indices), set()
+    for tree in model._all_trees():
+        for place, label in enumerate(tree.hierarchy.label_order.tolist()):
+            known, weights = tree.classifier(tree.hierarchy.n_nodes + place)
+            if features & set(known[weights != 0].tolist()):
+                found.add(label)
+    texts = model.label_texts_
+    if texts is not None and texts.weight:
+        rows = [set(row.indices) for row in texts.features]
+        found |= {label for label, own in enumerate(rows) if own & features}
+    return found
+
+
+@variants
+@pytest.mark.parametrize("text_weight", [None, 0.0, 0.3])
+def test_labels_with_a_feature_have_a_weight_or_a_text_for_it(parameters, text_weight):
+    texts = None
+    if text_weight is not None:
+        parameters = {**parameters, "features_in_score": text_weight}
+        texts = random_csr(OLD.shape[1], X.shape[1], 0.03, seed=5)
+    model = um.LabelTree(**{"max_leaf": 4, "branching": 4, **parameters})
+    model.fit(X, OLD, label_features=texts).add_labels(X, NEW)
+    asked = random_csr(30, X.shape[1], 0.01, seed=6)
+    found = model.labels_with(asked)
+    assert found.shape == (30, model.n_labels_)
+    assert set(found.data) <= {1.0}
+    for i in range(30):
+        assert set(found[i].indices) == literal_labels_with(model, asked[i])
+    assert any(0 < row.nnz < model.n_labels_ for row in found)
+    assert model.labels_with(asked[:0]).shape == (0, model.n_labels_)
+
+
+@pytest.mark.parametrize("step", ["_refitted", "_with_newcomers"])
+def test_an_interrupted_refit_leaves_all_trees_as_they_were(step, monkeypatch):
+    """Trees that learned and newcomers that did not would contradict one another."""
+    model = model_of(n_trees=2).add_labels(X, NEW)
+    model.add_labels(X, csr_matrix((X.shape[0], 1)) + csr_matrix(([1.0], ([0], [0])), (300, 1)))
+    model.remove_labels(model.n_labels_ - 1)
+    before, calls, learn = answers(model), [], getattr(um.LabelTree, step)
+
+    def interrupted(*given):
+        calls.append(given)
+        if step == "_with_newcomers" or len(calls) == 3:
+            raise KeyboardInterrupt
+        return learn(*given)
+
+    Y = csr_matrix(np.roll(hstack([OLD, NEW, OLD[:, :1]]).toarray(), 1, axis=0))
+    monkeypatch.setattr(um.LabelTree, step, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.refit_labels(X, Y, np.arange(model.n_labels_))
+    assert answers(model) == before
+    monkeypatch.undo()
+    assert answers(model.refit_labels(X, Y, np.arange(model.n_labels_))) != before
+
+
+def test_labels_that_come_one_by_one_share_chunks():
+    """Every answer would take longer for each of them otherwise."""
+    model = model_of()
+    for column in range(2 * N_NEW):
+        before = answers(model)
+        model.add_labels(X, csr_matrix(NEW[:, [column % N_NEW]]))
+        assert without(answers(model), [model.n_labels_ - 1]) == before
+    assert len(model.newcomers_.chunk_scale) < N_NEW

@@ -140,3 +140,29 @@ def test_few_answers_still_tell_right_from_wrong():
     found = Calibration.learn(top, np.tile([True, False], (10, 1)))(top).scores
     assert (found[:, 0] > 0.7).all()
     assert (found[:, 1] < 0.3).all()
+
+
+@given(st.lists(st.floats(-3, 3, width=16), min_size=1, max_size=30), st.integers(0, 50))
+def test_equal_probabilities_are_those_of_equal_scores(drawn, seed):
+    """The order of equals is that of their ids, which only the classifier has seen to."""
+    random = np.random.default_rng(seed)
+    known = TopK(np.tile(np.arange(RANKS), (40, 1)), -np.sort(-random.normal(size=(40, RANKS))))
+    steep = Calibration.learn(known, known.scores > 0.3)
+    scores = -np.sort(-np.array([drawn], np.float32), axis=1)
+    top = TopK(np.arange(len(drawn))[None], scores)
+    found = steep(top)
+    assert found.labels.tolist() == top.labels.tolist()
+    p = found.scores[0]
+    assert ((np.diff(p) < 0) == (np.diff(scores[0]) < 0)).all()
+    assert ((np.diff(p) == 0) == (np.diff(scores[0]) == 0)).all()
+    assert (p > 0).all()
+    assert (p < 1).all()
+
+
+def test_lowered_probabilities_are_hardly_lower():
+    knots, heights = np.array([-1.0, 1.0]), np.array([0.01, 0.99])
+    sure = Calibration(knots, heights, np.array([100.0, 0.0, 0.0, 0.0]))
+    scores = np.linspace(3, 2, 200, dtype=np.float32)[None]
+    p = sure(TopK(np.arange(200)[None], scores)).scores[0]
+    assert (np.diff(p) < 0).all()
+    assert p[0] == pytest.approx(p[-1], abs=2e-5)

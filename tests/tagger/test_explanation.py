@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 import umpteen as um
 from umpteen.errors import LabelsError, ParameterError, TextsError
-from umpteen.tagger import TagExplanation, Tagger
+from umpteen.tagger import TagExplanation, Tagger, explanation
 from umpteen.tagger.explanation import Neighbour, PathStep
 from umpteen.text import Vectorizer
 
@@ -232,3 +232,23 @@ def test_an_explanation_can_be_read():
 
 def test_no_words_can_be_read_too():
     assert str(TagExplanation("fruit", 0.0, [])) == "fruit  0.000"
+
+
+@pytest.mark.parametrize("block", [1, 3, 1000])
+def test_words_are_left_out_one_at_a_time_in_blocks(block, monkeypatch):
+    """A book has thousands of words, and as many copies of it do not fit the memory."""
+    tagger = Tagger(um.NearestCentroid()).fit(TEXTS, LABELS)
+    x, label = tagger._features([TEXTS[0]]), int(tagger.predict_topk([TEXTS[0]], 1).labels[0, 0])
+    monkeypatch.setattr(explanation, "_BLOCK", block)
+    found = dict(explanation._by_leaving_out(tagger.classifier_, x, label, {}))
+
+    def score(row):
+        top = tagger.classifier_.predict_topk(row, tagger.classifier_.n_labels_)
+        return float(top.scores[top.labels == label].sum())
+
+    for feature in x.indices:
+        less = x.copy()
+        less.data[x.indices == feature] = 0
+        less.eliminate_zeros()
+        assert found.get(f"#{feature}", 0.0) == pytest.approx(score(x) - score(less), abs=1e-6)
+    assert explanation._by_leaving_out(tagger.classifier_, x[:0], label, {}) == []

@@ -1,9 +1,11 @@
 """Labels that come and go: what a user of a thesaurus does every week."""
 
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
 
 import umpteen as um
 from umpteen.errors import (
@@ -13,7 +15,8 @@ from umpteen.errors import (
     RebuildDueWarning,
     TextsError,
 )
-from umpteen.tagger import Tagger
+from umpteen.tagger import Tagger, growth
+from umpteen.tagger.replay import Replay
 from umpteen.text import Vectorizer
 
 from .made_up import COMMON, N_LABELS, about, make_up, name_of, words_of
@@ -175,6 +178,12 @@ def test_a_label_is_learned_from_its_text_alone():
         (None, [("word4a word4b",)]),
         (np.array(["word4a word4b"]), None),
         ([""], [["word4a word4b", "word4a word4b"]]),
+        (["word4a word4b"], [iter([])]),
+        (["word4a word4b"], {"new": iter(())}),
+        (None, np.array(["word4a word4b"])),
+        (None, np.array([["word4a word4b"]])),
+        (None, iter(["word4a word4b"])),
+        (None, [np.array(["word4a word4b"])]),
     ],
 )
 def test_all_ways_to_give_the_same(texts, examples):
@@ -225,6 +234,7 @@ def test_tuned_thresholds_have_room_for_new_labels():
         (name_of(0), None, [["common1"]], LabelsError, "'label00' is a label already.*partial_fit"),
         ("new", None, None, LabelsError, "neither examples nor a text"),
         ("new", None, {"new": []}, LabelsError, "neither examples nor a text"),
+        ("new", None, [iter([])], LabelsError, "neither examples nor a text"),
         ("new", ["  "], None, LabelsError, "neither examples nor a text"),
         (["a", "b"], None, [["common1"]], LabelsShapeError, "2 names but examples for 1"),
         (["a", "b"], "common1", None, LabelsShapeError, "2 names but texts for 1"),
@@ -440,3 +450,172 @@ def test_learning_again_is_fitting_with_everything():
     X = tagger.vectorizer_.transform(TEXTS)
     anew = um.NearestCentroid().fit(X, names.matrix(lists))
     assert tagger.predict_topk(TEST) == anew.predict_topk(tagger.vectorizer_.transform(TEST))
+
+
+# --- all or nothing
+
+
+CHANGES = {
+    "add_labels": lambda tagger: tagger.add_labels("new", examples=[["quux zyzzyva", TEXTS[0]]]),
+    "remove_labels": lambda tagger: tagger.remove_labels(name_of(0)),
+    "partial_fit": lambda tagger: tagger.partial_fit(
+        [f"quux {TEXTS[1]}", TEXTS[2]], [[name_of(0), "new"], [name_of(2)]]
+    ),
+}
+
+
+def steps_of(tagger):
+    """What a change goes through: each may fail, or be where a person presses Ctrl-C."""
+    places = [(growth, "learn_words"), (growth, "_adopt"), (growth, "_make_room")]
+    places += [(Replay, "joined"), (Replay, "redrawn"), (Vectorizer, "transform")]
+    names = ("add_labels", "refit_labels", "remove_labels", "fit")
+    places += [(type(tagger.classifier_), name) for name in names]
+    return [place for place in places if hasattr(*place)]
+
+
+def state_of(tagger):
+    """Everything that an answer, a report or a next change could depend on."""
+    return (
+        tagger.predict(TEST[:40], k=24),
+        tagger.predict("quux", k=24),
+        tagger.labels,
+        tagger.label_counts_.tolist(),
+        (tagger.n_samples_, tagger.n_added_, tagger.n_features, len(tagger.replay_)),
+        tagger.replay_.Y.toarray().tolist(),
+        tagger.label_keywords(name_of(1)) if hasattr(tagger.classifier_, "trees_") else None,
+        tagger.tune_thresholds("macro_f1").per_label.tolist(),
+    )
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("classifier", [small_tree, um.NearestCentroid])
+def test_a_change_that_fails_leaves_everything_as_it_was(classifier, change, monkeypatch):
+    """A night's job that dies half-way must not leave a tagger that answers something else."""
+    first = fitted(classifier())
+    before, reached = state_of(first), []
+    for owner, name in steps_of(first):
+        tagger = deepcopy(first)
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, _then_interrupted(getattr(owner, name)))
+            try:
+                CHANGES[change](tagger)
+            except KeyboardInterrupt:
+                reached.append(name)
+            else:
+                continue
+        assert state_of(tagger) == before, name
+    assert len(reached) >= 2
+    assert state_of(CHANGES[change](first)) != before
+
+
+def _then_interrupted(step):
+    def interrupted(*given, **named):
+        step(*given, **named)
+        raise KeyboardInterrupt
+
+    return interrupted
+
+
+def test_words_of_labels_that_were_refused_are_not_learned():
+    """The first label has known words, the second one finds no column left for its own."""
+    tagger = Tagger(small_tree(), vectorizer=Vectorizer(spare=1)).fit(TEXTS, KNOWN)
+    before = state_of(tagger)
+    with pytest.raises(LabelsError, match="'b' cannot be learned"):
+        tagger.add_labels(["a", "b"], examples=[["common1 quux"], ["zyzzyva"]])
+    assert state_of(tagger) == before
+    assert "quux" not in tagger.vectorizer_.get_feature_names_out()
+
+
+def test_an_interrupted_fit_leaves_the_fit_before(monkeypatch):
+    tagger = fitted()
+    before = state_of(tagger)
+    with monkeypatch.context() as patch:
+        patch.setattr(Replay, "redrawn", _then_interrupted(Replay.redrawn))
+        with pytest.raises(KeyboardInterrupt):
+            tagger.fit(TEXTS[:50], LABELS[:50])
+    assert state_of(tagger) == before
+
+
+# --- words that came late
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """An old label and a new one have words that no training text had."""
+    tagger = fitted().add_labels("new", examples=[["quux frobnicator", f"quux {COMMON[1]}"]])
+    return tagger.partial_fit([f"zyzzyva {word}" for word in COMMON[:8]], [[name_of(3)]] * 8)
+
+
+def test_late_words_speak_for_the_labels_that_learned_them_only(taught):
+    """Other labels would be given for how frequent they are."""
+    assert [name for name, _ in taught.predict("quux", k=24)] == ["new"]
+    assert [name for name, _ in taught.predict("zyzzyva", k=24)] == [name_of(3)]
+    both = {name for name, _ in taught.predict("zyzzyva quux", k=24)}
+    assert both == {"new", name_of(3)}
+    assert len(taught.predict(f"quux {words_of(5)[1]}", k=24)) == len(taught.labels)
+    assert taught.predict_topk(["quux", TEST[0]], 3)[1] == taught.predict_topk([TEST[0]], 3)
+
+
+def test_late_words_that_nobody_learned_are_no_known_words():
+    """The only label that learned them is gone."""
+    tagger = fitted().add_labels("new", examples=[["quux frobnicator"]]).remove_labels("new")
+    assert tagger.predict("quux") == []
+    with pytest.raises(LabelsError, match="gets no label"):
+        tagger.explain("quux")
+
+
+@pytest.mark.parametrize("vectorizer", [Vectorizer(hashing=2**18), HashingVectorizer()])
+def test_hashed_words_that_no_text_had_are_no_known_words(vectorizer):
+    tagger = Tagger(small_tree(), vectorizer=vectorizer).fit(TEXTS, KNOWN)
+    assert tagger.predict("quux zyzzyva") == []
+    tagger.add_labels("new", examples=[["quux frobnicator"]])
+    assert [name for name, _ in tagger.predict("quux zyzzyva", k=24)] == ["new"]
+
+
+def test_a_classifier_that_learned_everything_again_knows_late_words():
+    tagger = fitted(um.NearestCentroid()).add_labels("new", examples=[["quux frobnicator"]])
+    assert tagger.predict("quux", k=1)[0][0] == "new"
+    assert tagger.predict("unheard of") == []
+
+
+def test_words_without_room_are_warned_of():
+    tagger = Tagger(small_tree(), vectorizer=Vectorizer(spare=2)).fit(TEXTS, KNOWN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tagger.add_labels("a", examples=[["common1 quux"]])
+        tagger.partial_fit(["common2 zyzzyva quux"], [["a"]])
+    match = r"no column left for new words such as 'frobnicator'.*fit again.*spare="
+    with pytest.warns(RebuildDueWarning, match=match) as caught:
+        tagger.add_labels("b", examples=[["common1 quux", "common3 frobnicator"]])
+    assert caught[0].filename == __file__
+    with pytest.warns(RebuildDueWarning, match="'wombat'") as caught:
+        tagger.partial_fit(["common2 wombat"], [["b"]])
+    assert caught[0].filename == __file__
+
+
+# --- as many samples as were asked for
+
+
+def test_no_more_samples_are_kept_than_replay_allows():
+    tagger = fitted(replay=100, keep_texts=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RebuildDueWarning)
+        for i in range(5):
+            tagger.add_labels(f"new{i}", examples=[about(40 + i, 12)])
+            tagger.partial_fit(about(3, 15, seed=i), [[name_of(3)]] * 15)
+            assert len(tagger.replay_) == len(tagger.replay_.texts) == 100
+            assert tagger.replay_.Y.shape == (100, len(tagger.label_names_))
+    assert tagger.n_samples_ == 600 + 5 * 27
+    names = dict(zip(tagger.label_names_.names, tagger.label_counts_, strict=True))
+    assert [names[f"new{i}"] for i in range(5)] == [12] * 5
+    assert names[name_of(3)] == sum(name_of(3) in own for own in KNOWN) + 5 * 15
+    for i in range(5):
+        assert tagger.predict(about(40 + i, 1, seed=9)[0], k=1)[0][0] == f"new{i}"
+
+
+def test_new_samples_count_once_though_not_all_are_kept():
+    tagger = fitted(replay=100)
+    texts = about(50, 150)
+    tagger.partial_fit(texts, [["new"]] * 150)
+    assert tagger.n_samples_ == 600 + len(set(texts))
+    assert tagger.label_counts_[-1] == len(set(texts))

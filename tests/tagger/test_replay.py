@@ -60,6 +60,20 @@ def test_half_of_what_is_drawn_has_the_rarest_labels(most, seed):
             assert row in numbers, "so rare that it must be among the first half"
 
 
+@given(st.integers(1, 30), st.integers(0, 100))
+def test_what_is_drawn_again_goes_by_all_samples_that_a_label_has(most, seed):
+    """Among those that were kept, rare labels seem frequent."""
+    X = csr_matrix(np.arange(1, 31, dtype=np.float32)[:, None])
+    Y = csr_matrix(np.repeat(np.eye(3, dtype=np.float32), 10, axis=0))
+    kept = Replay(X, Y, [str(i) for i in range(30)])
+    less = kept.redrawn(most, seed, np.array([1000, 10, 500]))
+    numbers = less.X.toarray().ravel().astype(int) - 1
+    assert len(less) == most
+    assert less.texts == [str(i) for i in numbers]
+    assert np.count_nonzero(numbers // 10 == 1) >= min(most // 2, 10)
+    assert kept.redrawn(30, seed, np.array([1, 1, 1])) is kept
+
+
 names = st.lists(st.text(min_size=1, max_size=3), unique=True, min_size=1, max_size=8)
 
 

@@ -1,9 +1,11 @@
 """Tagger as people meet it: texts in, names out, and advice where something is wrong."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 import umpteen as um
 from umpteen.errors import (
@@ -421,3 +423,98 @@ def test_what_a_tagger_says_about_itself():
     assert tagger.calibrated
     assert not Tagger(small_tree()).fit(TEXTS[:20], LABELS[:20]).calibrated
     assert tagger.n_features == tagger.vectorizer_.n_known < tagger.classifier_.n_features_in_
+
+
+# --- questions beyond what there is
+
+
+def test_a_billion_labels_are_all_that_there_are(tagger):
+    """It took all memory."""
+    every = tagger.predict(TEST[0], k=10**9)
+    assert every == tagger.predict(TEST[0], k=len(tagger.labels))
+    assert sorted(name for name, _ in every) == tagger.labels
+    assert tagger.predict(TEST[:3], k=10**9, threshold=0.5) == (
+        tagger.predict(TEST[:3], k=24, threshold=0.5)
+    )
+    with pytest.raises(ParameterError, match=r"k=1,000,000,000.*k=24 or less"):
+        tagger.predict_topk(TEST[:2], k=10**9)
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_answers_are_as_wide_as_was_asked(calibrate):
+    """So that precision at 5 has a meaning where there are three labels."""
+    tagger = Tagger(small_tree(), calibrate=calibrate).fit(TEXTS, LABELS)
+    all_, wider = tagger.predict_topk(TEST, 24), tagger.predict_topk(TEST, 60)
+    assert wider.k == 60
+    assert wider.first(24) == all_
+    assert (wider.labels[:, 24:] == -1).all()
+    assert (wider.scores[:, 24:] == -np.inf).all()
+
+
+@pytest.mark.parametrize("min_labels", ["a", -1, 2.5, True, None, np.float64(1)])
+def test_impossible_min_labels_are_refused(tagger, min_labels):
+    with pytest.raises(ParameterError, match="min_labels="):
+        tagger.predict(TEST[0], threshold=0.5, min_labels=min_labels)
+
+
+def test_more_labels_at_least_than_at_most_are_refused(tagger):
+    with pytest.raises(ParameterError, match=r"min_labels=4.*k=3"):
+        tagger.predict(TEST[0], k=3, threshold=0.5, min_labels=4)
+    assert len(tagger.predict(TEST[0], threshold=1.0, min_labels=np.int64(22))) == 22
+
+
+# --- the vocabulary
+
+
+def test_texts_of_labels_leave_the_spare_columns_free():
+    texts = {f"animal{i}": f"quokka{i} wombat{i}" for i in range(20)}
+    tagger = Tagger(small_tree(features_in_score=0.3), vectorizer=Vectorizer(spare=3))
+    tagger.fit(TEXTS, LABELS, label_texts=texts)
+    assert tagger.classifier_.n_features_in_ >= tagger.n_features + 3
+    assert tagger.predict("quokka7", k=1)[0][0] == "animal7"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tagger.add_labels("new", examples=[["zyzzyva quux", "zyzzyva frobnicator"]])
+    assert tagger.predict("a zyzzyva", k=1)[0][0] == "new"
+
+
+def test_texts_of_labels_do_not_change_the_features_of_samples():
+    """Their words would count for how rare words are, and for the length of a row."""
+    texts = {name_of(label): f"{words_of(label)[1]} quokka{label}" for label in range(24)}
+    plain, told = (Tagger(small_tree()).fit(TEXTS, LABELS, label_texts=t) for t in (None, texts))
+    n = plain.vectorizer_.n_first_
+    ours, theirs = (one.replay_.X[:, :n] for one in (plain, told))
+    assert ours.data.tobytes() == theirs.data.tobytes()
+    assert ours.indices.tolist() == theirs.indices.tolist()
+
+
+def test_words_of_labels_speak_for_these_labels_only():
+    tagger = Tagger(um.LabelTree(features_in_score=0.3))
+    tagger.fit(TEXTS, LABELS, label_texts={"quokkas": "quokka and wombat"})
+    assert [name for name, _ in tagger.predict("a quokka", k=24)] == ["quokkas"]
+
+
+@pytest.mark.parametrize("vectorizer", VECTORIZERS)
+def test_texts_of_labels_with_any_vectorizer(vectorizer):
+    texts = {name_of(label): " ".join(words_of(label)) for label in range(23)}
+    tagger = Tagger(small_tree(features_in_score=0.5), vectorizer=VECTORIZERS[vectorizer]())
+    tagger.fit(TEXTS, LABELS, label_texts=texts)
+    assert tagger.score(TEST, RELEVANT) > 0.85
+    assert tagger.replay_.X.shape[0] == len(TEXTS)
+
+
+def test_features_are_named_without_naming_all_of_them(monkeypatch, tagger):
+    expected = tagger.label_keywords(name_of(0), 30)
+    names = tagger.vectorizer_.get_feature_names_out()
+    number = tagger.label_names_.id_of(name_of(0))
+    found = tagger.classifier_.label_keywords(number, 30)
+    assert [word for word, _ in expected] == [names[feature] for feature, _ in found]
+    monkeypatch.delattr(Vectorizer, "get_feature_names_out")
+    assert tagger.label_keywords(name_of(0), 30) == expected
+
+
+def test_somebody_elses_features_are_named_once(monkeypatch):
+    tagger = Tagger(small_tree(), vectorizer=TfidfVectorizer()).fit(TEXTS, LABELS)
+    expected = tagger.label_keywords(name_of(0)), tagger.explain(TEST[0]).words
+    monkeypatch.delattr(CountVectorizer, "get_feature_names_out")
+    assert (tagger.label_keywords(name_of(0)), tagger.explain(TEST[0]).words) == expected

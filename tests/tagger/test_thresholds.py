@@ -8,7 +8,10 @@ from scipy.sparse import csr_matrix
 
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
+from umpteen.tagger import Tagger, thresholds
 from umpteen.tagger.thresholds import HeldOut, Thresholds, cut, tune
+
+from .made_up import make_up
 
 N_LABELS = 7
 
@@ -205,3 +208,17 @@ def test_thresholds_say_what_they_reached():
     text = str(tune("macro_f1", held_out(0)[0]))
     assert text.startswith("macro_f1 0.")
     assert "for each label" in text
+
+
+def test_a_metric_is_tuned_once(monkeypatch):
+    texts, labels = make_up(300)
+    tagger = Tagger().fit(texts, labels)
+    first = tagger.predict(texts[:20], threshold="macro_f1")
+    monkeypatch.setattr(thresholds, "tune", None)
+    assert tagger.predict(texts[:20], threshold="macro_f1") == first
+    monkeypatch.undo()
+    gone = first[0][0][0]
+    tagger.remove_labels(gone)
+    assert gone not in {
+        name for tags in tagger.predict(texts, threshold="macro_f1") for name in tags
+    }

@@ -33,7 +33,7 @@ def add_labels(
     Names that the model knows are passed over. It is saved where it was, in one step, or in
     --output.
     """
-    from umpteen.tagger.growth import examples_of
+    from umpteen.tagger.new_labels import examples_of
 
     folder = output or model
     tagger = load_tagger(model, "add-labels", folder)

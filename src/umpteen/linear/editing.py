@@ -1,40 +1,48 @@
-"""Trees with labels added, removed or replaced; what is not concerned keeps its bits."""
+"""Trees with labels added, removed or replaced.
 
-from collections.abc import Mapping, Sequence
+Labels that stay keep their weights to the bit, but for the siblings of a replaced label whose new
+weights are too large for the unit that they share: see `with_children`.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from umpteen.linear.chunks import Chunk, Packed, join, packed, split, unpacked
+from umpteen.linear.chunks import MAX_CHUNK, Chunk, Packed, join, packed, split, unpacked
 from umpteen.linear.tree import IntArray, Tree
 from umpteen.trees import Hierarchy
 
+_COARSEST = 4  # times the unit that new weights would have alone, if they join a chunk
 
-class Newcomers(NamedTuple):
-    """Labels that are new in one leaf, with their weights."""
+
+class LabelChunk(NamedTuple):
+    """Labels and their weights, in the same order."""
 
     labels: IntArray
     chunk: Chunk
 
 
-def with_labels(tree: Tree, added: Mapping[int, Sequence[Newcomers]], n_features: int) -> Tree:
-    """The tree with new labels at the end of their leaves, in chunks of their own."""
-    hierarchy, chunks = tree.hierarchy, split(tree)
-    n_new = np.zeros(hierarchy.n_nodes, np.int32)
-    n_chunks = n_new.copy()
-    for leaf in sorted(added, reverse=True):
-        at = tree.node_chunk[leaf + 1]
-        chunks[at:at] = [packed(part.chunk, n_features) for part in added[leaf]]
-        n_new[leaf] = sum(len(part.labels) for part in added[leaf])
-        n_chunks[leaf] = len(added[leaf])
-    places = np.repeat(hierarchy.first_child[1:] - hierarchy.n_nodes, n_new)
-    labels = [part.labels for leaf in sorted(added) for part in added[leaf]]
-    order = np.insert(hierarchy.label_order, places, np.concatenate(labels)).astype(np.int32)
-    grown = Hierarchy(hierarchy.first_child + _before(n_new), order)
-    new = join(grown, tree.node_chunk + _before(n_chunks), chunks)
-    return replace(new, log_trust=np.insert(tree.log_trust, places, 0).astype(np.float32))
+def flat_tree(added: Sequence[LabelChunk], n_features: int, tree: Tree | None = None) -> Tree:
+    """A tree that is a single leaf: the labels of `tree`, which is one as well, and new ones.
+
+    The first of the new chunks joins the last old one if that has room, so that labels which
+    come one by one do not stand alone.
+    """
+    chunks = [packed(part.chunk, n_features) for part in added]
+    if tree is not None:
+        *before, last = split(tree)
+        joined = _joined(last, added[0].chunk, chunks[0].scale, n_features)
+        chunks = [*before, *([last, chunks[0]] if joined is None else [joined]), *chunks[1:]]
+    old = [] if tree is None else [tree.hierarchy.label_order]
+    order = np.concatenate([*old, *(part.labels for part in added)]).astype(np.int32)
+    alone = Hierarchy(np.array([1, 1 + len(order)], np.int32), order)
+    new_tree = join(alone, np.array([0, len(chunks)], np.int32), chunks)
+    if tree is not None:
+        new_tree.log_trust[: len(tree.log_trust)] = tree.log_trust
+    return new_tree
 
 
 def without_labels(tree: Tree, labels: npt.NDArray[np.integer], n_features: int) -> Tree:
@@ -54,7 +62,11 @@ def without_labels(tree: Tree, labels: npt.NDArray[np.integer], n_features: int)
 
 
 def with_children(chunk: Packed, children: IntArray, new: Chunk, n_features: int) -> Packed:
-    """A chunk whose `children`, counted from its first, have the weights of `new`."""
+    """A chunk whose `children`, counted from its first, have the weights of `new`.
+
+    The others keep their bits if the new weights fit the unit of the chunk. If they are larger,
+    all weights are rounded to a larger unit.
+    """
     old = unpacked(chunk)
     kept = ~np.isin(old.child, children)
     bias = old.bias.copy()
@@ -65,7 +77,35 @@ def with_children(chunk: Packed, children: IntArray, new: Chunk, n_features: int
         np.append(old.weight[kept], new.weight),
         bias,
     )
-    return packed(merged, n_features)
+    whole = packed(merged, n_features)
+    fits = _fits(new.weight, chunk.scale)
+    return _in_unit(whole, merged.weight, chunk.scale) if kept.any() and fits else whole
+
+
+def _joined(chunk: Packed, new: Chunk, scale: np.float32, n_features: int) -> Packed | None:
+    """One chunk of two, the first of which keeps its bits; None where that cannot be."""
+    n_old, n_new = len(chunk.bias), len(new.bias)
+    too_coarse = chunk.scale > _COARSEST * scale
+    if n_old + n_new > MAX_CHUNK or too_coarse or not _fits(new.weight, chunk.scale):
+        return None
+    old = unpacked(chunk)
+    merged = _grouped(
+        np.append(_features(old), _features(new)),
+        np.append(old.child.astype(np.int32), new.child.astype(np.int32) + n_old),
+        np.append(old.weight, new.weight),
+        np.append(old.bias, new.bias),
+    )
+    return _in_unit(packed(merged, n_features), merged.weight, chunk.scale)
+
+
+def _fits(weight: npt.NDArray[np.float32], scale: np.float32) -> bool:
+    """Whether weights can be written in a unit."""
+    return bool(np.abs(weight).max(initial=0) <= scale * np.iinfo(np.int16).max)
+
+
+def _in_unit(chunk: Packed, weight: npt.NDArray[np.float32], scale: np.float32) -> Packed:
+    """The chunk in a given unit; weights that were in it before stay what they were."""
+    return chunk._replace(weight=np.rint(weight / scale).astype(np.int16), scale=scale)
 
 
 def _without_children(chunk: Packed, gone: npt.NDArray[np.bool_], n_features: int) -> Packed:

@@ -85,7 +85,8 @@ def explain_newcomer(
         for number in tree.hierarchy.way_to(int(leaves[0]))
     ]
     own = _path(newcomers, x, label, search)
-    assert own is not None
+    if own is None:  # it is not among them
+        return _explained([], 1, texts, x, label)
     way = sum(step.log_score for step in above)
     path = Path([*above, *own.steps], own.log_trust, own.score * float(np.exp(way)))
     return _explained([path], 1, texts, x, label)

@@ -15,7 +15,7 @@ from umpteen.linear.label_texts import LabelTexts
 from umpteen.linear.search import Search
 from umpteen.linear.training import Solver, learn_trust
 from umpteen.linear.tree import Tree
-from umpteen.linear.updating import add_labels, refit_labels
+from umpteen.linear.updating import add_labels, labels_by_feature, refit_labels
 from umpteen.validation import as_csr, check_features, check_label, check_labels
 
 _ANY_NUMBER = 2**31 - 1
@@ -58,18 +58,21 @@ class LabelChanges(ExtremeClassifier):
         texts = self._texts_with(label_features, Y.shape[1])
         first, n_labels = self.n_labels_, self.n_labels_ + Y.shape[1]
         placed = csr_matrix((Y.data, Y.indices + first, Y.indptr), shape=(X.shape[0], n_labels))
-        self._learn_newcomers(X, placed, np.flatnonzero(n_with) + first, negative_weight)
-        self.label_texts_, self.n_labels_ = texts, n_labels
+        new = np.flatnonzero(n_with) + first
+        newcomers = self._with_newcomers(self.newcomers_, X, placed, new, negative_weight)
+        self.__dict__.update(
+            newcomers_=newcomers, label_texts_=texts, n_labels_=n_labels
+        )  # one step
         return self
 
     def remove_labels(self, labels: Any) -> Self:
         """Forget labels: they are not predicted any more. The ids of the others stay."""
-        ids = self._check_ids(labels)
-        self.trees_ = [without_labels(tree, ids, self.n_features_in_) for tree in self.trees_]
-        if self.newcomers_ is not None:
-            self.newcomers_ = without_labels(self.newcomers_, ids, self.n_features_in_)
-        if self.label_texts_ is not None:
-            self.label_texts_ = self.label_texts_.without(ids)
+        ids, newcomers, texts = self._check_ids(labels), self.newcomers_, self.label_texts_
+        trees = [without_labels(tree, ids, self.n_features_in_) for tree in self.trees_]
+        if newcomers is not None:
+            newcomers = without_labels(newcomers, ids, self.n_features_in_)
+        texts = None if texts is None else texts.without(ids)
+        self.__dict__.update(trees_=trees, newcomers_=newcomers, label_texts_=texts)  # one step
         return self
 
     def refit_labels(self, X: Any, Y: Any, labels: Any, *, nodes_too: bool = True) -> Self:
@@ -79,27 +82,59 @@ class LabelChanges(ExtremeClassifier):
         samples and new ones. If that is a part of the old samples only, leave the nodes above as
         they are (`nodes_too=False`), since other labels depend on them as well. Labels that had
         no samples so far get their first classifier.
+
+        Scores of labels below the same nodes move with these. Without `nodes_too` other labels
+        keep their scores to the bit, unless a new weight is larger than all that stand with it:
+        then those are rounded to a larger unit, of 1/32,767 of the largest.
         """
         ids = self._check_ids(labels)
         X, Y = self._check_more(X, Y, self.n_labels_)
-        self.trees_ = [self._refitted(tree, X, Y, ids, nodes_too) for tree in self.trees_]
-        if self.newcomers_ is not None:
-            self.newcomers_ = self._refitted(self.newcomers_, X, Y, ids, nodes_too)
-        placed = [tree.hierarchy.label_order for tree in self._all_trees()]
+        trees = [self._refitted(tree, X, Y, ids, nodes_too) for tree in self.trees_]
+        newcomers = self.newcomers_
+        if newcomers is not None:
+            newcomers = self._refitted(newcomers, X, Y, ids, nodes_too)
+        placed = [tree.hierarchy.label_order for tree in (*trees, newcomers) if tree is not None]
         lost = np.setdiff1d(np.intersect1d(ids, Y.indices), np.concatenate(placed))
         if len(lost):
-            self._learn_newcomers(X, Y, lost, 1.0)
+            newcomers = self._with_newcomers(newcomers, X, Y, lost, 1.0)
+        self.__dict__.update(trees_=trees, newcomers_=newcomers)  # one step
         return self
 
-    def _learn_newcomers(
-        self, X: csr_matrix, Y: csr_matrix, labels: npt.NDArray[np.integer], negative_weight: float
-    ) -> None:
+    def labels_with(self, X: Any) -> csr_matrix:
+        """(samples, labels): which labels know a feature of a sample, each as 1.
+
+        They have a weight for it, or it is in their text and texts count.
+
+        >>> from umpteen.linear import LabelTree
+        >>> X = csr_matrix([[1, 0, 0], [0, 1, 0]], dtype=float)
+        >>> LabelTree().fit(X, [[0], [1]]).labels_with([[0, 0, 1]]).nnz
+        0
+        """
+        X = as_csr(self._check_predict(X))
+        asked = np.unique(X.indices)
+        known = [labels_by_feature(tree, asked, self.n_labels_) for tree in self._all_trees()]
+        texts = self.label_texts_
+        if texts is not None and texts.weight:
+            known.append(csr_matrix(abs(texts.features[:, asked].T)))
+        found = csr_matrix(sum(abs(X[:, asked]) @ part for part in known))
+        found.eliminate_zeros()
+        found.data[:] = 1
+        return found
+
+    def _with_newcomers(
+        self,
+        newcomers: Tree | None,
+        X: csr_matrix,
+        Y: csr_matrix,
+        labels: npt.NDArray[np.integer],
+        negative_weight: float,
+    ) -> Tree:
         ids = labels.astype(np.int32)
         solver = self._solver(self._first_seed(), negative_weight)
-        tree = add_labels(self.newcomers_, X, csr_matrix(Y[:, ids]), ids, solver, self.n_jobs)
+        tree = add_labels(newcomers, X, csr_matrix(Y[:, ids]), ids, solver, self.n_jobs)
         if self.trust:
             learn_trust(tree, X, Y, self._search(), ids, negative_weight)
-        self.newcomers_ = tree
+        return tree
 
     def _refitted(
         self, tree: Tree, X: csr_matrix, Y: csr_matrix, ids: npt.NDArray[np.int32], nodes_too: bool

@@ -7,8 +7,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen import parallel
-from umpteen.linear.chunks import MAX_CHUNK, join, packed, split, upper_tree
-from umpteen.linear.editing import Newcomers, with_children, with_labels
+from umpteen.linear.chunks import MAX_CHUNK, join, split, upper_tree
+from umpteen.linear.editing import LabelChunk, flat_tree, with_children
 from umpteen.linear.search import Search
 from umpteen.linear.training import (
     ChunkTrainer,
@@ -18,7 +18,7 @@ from umpteen.linear.training import (
     sent_to,
 )
 from umpteen.linear.tree import IntArray, Tree
-from umpteen.trees import Hierarchy, grow, label_representation
+from umpteen.trees import grow, label_representation
 
 _NEAREST, _PER_POSITIVE, _DRAWN = 2_000, 10, 1_000  # samples that newcomers learn against
 
@@ -36,19 +36,14 @@ def add_labels(
     rows = label_representation(X, Y)
     trainer = ChunkTrainer(X, solver)
 
-    def learn(columns: IntArray) -> Newcomers:
+    def learn(columns: IntArray) -> LabelChunk:
         member = csr_matrix(Y[:, columns])
         samples = _samples_of(X, csr_matrix(rows[columns].sum(axis=0)), member, solver.seed)
         chunk = trainer.train(samples, member, 0, len(columns), int(columns[0]))
-        return Newcomers(ids[columns].astype(np.int32), chunk)
+        return LabelChunk(ids[columns].astype(np.int32), chunk)
 
     learned = parallel.run(learn, _similar(rows, solver.seed, n_jobs), n_jobs=n_jobs)
-    if newcomers is not None:
-        return with_labels(newcomers, {0: learned}, X.shape[1])
-    order = np.concatenate([part.labels for part in learned])
-    alone = Hierarchy(np.array([1, 1 + len(order)], np.int32), order)
-    chunks = [packed(part.chunk, X.shape[1]) for part in learned]
-    return join(alone, np.array([0, len(chunks)], np.int32), chunks)
+    return flat_tree(learned, X.shape[1], newcomers)
 
 
 def _similar(rows: csr_matrix, seed: int, n_jobs: int | None) -> list[IntArray]:
@@ -82,7 +77,8 @@ def refit_labels(
     """The tree with the classifiers of some labels, and of the nodes above them, learned anew.
 
     As in `train_tree`, but only the chunks with such a child are touched, and in them only those
-    children.
+    children. Scores of other labels move with the nodes above them, and by a rounding error if
+    their chunk gets a larger unit.
     """
     hierarchy, chunks, concerned = tree.hierarchy, split(tree), _paths(tree, labels)
     concerned[: 0 if nodes_too else hierarchy.n_nodes] = False
@@ -109,6 +105,21 @@ def refit_labels(
     new_tree = join(hierarchy, tree.node_chunk, chunks)
     new_tree.log_trust[:] = np.where(np.isin(hierarchy.label_order, labels), 0, tree.log_trust)
     return new_tree
+
+
+def labels_by_feature(tree: Tree, features: npt.NDArray[np.integer], n_labels: int) -> csr_matrix:
+    """(features, labels): which labels have a weight of their own for some features."""
+    rows = np.flatnonzero(np.isin(tree.feature, features))
+    sizes = tree.entry[rows + 1] - tree.entry[rows]
+    entries = np.arange(sizes.sum()) + np.repeat(tree.entry[rows] - np.cumsum(sizes) + sizes, sizes)
+    rows = np.repeat(rows, sizes)
+    chunks = np.searchsorted(tree.chunk_row, rows, side="right") - 1
+    places = tree.chunk_child[chunks] + tree.child[entries] - tree.hierarchy.n_nodes
+    own = (places >= 0) & (tree.weight[entries] != 0)
+    labels = tree.hierarchy.label_order[places[own]]
+    at = np.searchsorted(features, tree.feature[rows[own]])
+    ones = np.ones(len(labels), np.float32)
+    return csr_matrix((ones, (at, labels)), shape=(len(features), n_labels))
 
 
 class _Part(NamedTuple):

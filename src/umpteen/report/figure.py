@@ -1,11 +1,14 @@
 """The picture of a report. matplotlib is optional, so it is imported when a picture is drawn."""
 
+from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from umpteen.errors import ParameterError
 from umpteen.extras import require
+from umpteen.metrics.reliability import Reliability
 
 if TYPE_CHECKING:
     from umpteen.report.report import Report
@@ -19,11 +22,11 @@ def save(report: "Report", path: str | PathLike[str]) -> None:
     require("matplotlib", "plots")
     from matplotlib.figure import Figure
 
-    panels = [_metrics]
+    panels: list[Callable[[Any, Report], None]] = [_metrics]
     if report.bands:
         panels += [_bands, _deciles]
     if report.reliability is not None:
-        panels.append(_reliability)
+        panels.append(partial(_reliability, found=report.reliability))
     picture = Figure(figsize=(4.6 * len(panels) + 0.6, 4.4), layout="constrained")
     for axes, draw in zip(picture.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         draw(axes, report)
@@ -72,14 +75,13 @@ def _deciles(axes: Any, report: "Report") -> None:
     _finish(axes.yaxis, axes, f"Recall@{max(report.ks)} (%) by decile")
 
 
-def _reliability(axes: Any, report: "Report") -> None:
-    assert report.reliability is not None
-    for group in report.reliability.bins:
+def _reliability(axes: Any, report: "Report", found: Reliability) -> None:
+    for group in found.bins:
         width = group.high - group.low
         axes.bar(group.low, 100 * group.share_right, 0.95 * width, align="edge", color="#9ecae1")
     axes.plot([0, 1], [0, 100], linestyle="--", color=_GREY)
     axes.set_xlabel("probability", color=_GREY)
-    error = 100 * report.reliability.expected_calibration_error
+    error = 100 * found.expected_calibration_error
     _finish(axes.yaxis, axes, f"Right answers (%), ECE {error:.1f} points")
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from umpteen.metrics.frequency import LabelGroup
+from umpteen.metrics.reliability import Reliability
 
 if TYPE_CHECKING:
     from umpteen.report.report import Report
@@ -21,7 +22,7 @@ def render(report: "Report") -> Group:
     if report.bands:
         parts.append(_groups(report))
     if report.reliability is not None:
-        parts.append(calibration(report))
+        parts.append(calibration(report, report.reliability))
     if report.confused:
         parts.append(_confused(report))
     return Group(*parts)
@@ -45,10 +46,9 @@ def headline(report: "Report") -> str:
     return "; ".join(parts)
 
 
-def calibration(report: "Report") -> str:
+def calibration(report: "Report", reliability: Reliability) -> str:
     """By how much probabilities are off, and what the highest threshold gives."""
-    assert report.reliability is not None
-    off = 100 * report.reliability.expected_calibration_error
+    off = 100 * reliability.expected_calibration_error
     line = f"calibration error (ECE): {off:.1f} points"
     if not report.thresholds:
         return line

@@ -1,17 +1,21 @@
 """From a classifier's scores to probabilities, learned on samples that it has not seen."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from umpteen.base import TopK
+from umpteen.base import ExtremeClassifier, TopK
+from umpteen.metrics.hits import found_in
 from umpteen.storage import storable
+from umpteen.tagger.held_out import RANKS, HeldOut
 
-RANKS = 20  # answers per sample that take part
+_HELD_OUT, _MOST_HELD_OUT, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
 _FEWEST_ANSWERS = 20  # per step of the isotonic curve
 _FEWEST_STEPS, _MOST_STEPS = 10, 200  # few answers are better cut too fine than all alike
 _LARGEST = 13.0  # margin: its probability is below 1 also in 32 bits and in six digits
@@ -28,7 +32,7 @@ class Calibration:
     Two steps. An isotonic curve (`knots`, `heights`) takes any score to a first guess `p`. A
     logistic regression then corrects it by how far `p` is below the sample's best guess, and by
     the sum of its guesses: a label among many strong ones is not what it is alone. The order of
-    a sample's labels does not change.
+    a sample's labels does not change, and different scores get different probabilities.
     """
 
     knots: FloatArray
@@ -56,7 +60,8 @@ class Calibration:
         own, other, among, constant = self.weights
         margins = own * guess + other * distance + among * total + constant
         probabilities = expit(np.clip(margins, -_LARGEST, _LARGEST))
-        return TopK(top.labels, np.where(top.labels >= 0, probabilities, -np.inf))
+        distinct = _falling(probabilities.astype(np.float32), top.scores)
+        return TopK(top.labels, np.where(top.labels >= 0, distinct, -np.inf))
 
     def _evidence(self, top: TopK) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What the logistic regression looks at, (samples, k) and (samples, 1)."""
@@ -68,6 +73,47 @@ class Calibration:
         beyond = (scores - np.clip(scores, first, last)) / ((last - first) or 1.0)
         margin = logit(guess) + beyond  # rises beyond the ends as well
         return margin, margin - margin[:, :1], total
+
+
+def hold_out(
+    trial: ExtremeClassifier,
+    X: csr_matrix,
+    Y: csr_matrix,
+    label_features: Mapping[str, csr_matrix],
+    seed: int,
+) -> tuple[Calibration | None, HeldOut | None]:
+    """What scores mean, from a trial that does not see the samples that it is asked about.
+
+    Too few samples, or none that gets an answer, tell nothing.
+    """
+    n = X.shape[0]
+    drawn = np.zeros(n, bool)
+    size = min(round(_HELD_OUT * n), _MOST_HELD_OUT)
+    drawn[np.random.default_rng(seed).permutation(n)[:size]] = True
+    drawn &= np.diff(X.indptr) > 0  # texts without known words are never answered
+    if n < _FEWEST or Y[~drawn].nnz == 0:
+        return None, None
+    top = trial.fit(X[~drawn], Y[~drawn], **label_features).predict_topk(X[drawn], RANKS)
+    if not (top.labels >= 0).any():
+        return None, None
+    calibration = Calibration.learn(top, found_in(Y[drawn], top.labels))
+    return calibration, HeldOut.of(calibration(top), Y[drawn])
+
+
+def _falling(
+    probabilities: npt.NDArray[np.float32], scores: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Lowered to the next number of 32 bits where a score falls and its probability does not.
+
+    So that equal ones, which are to stand by label id, are those of equal scores. The bits of
+    positive numbers, read as whole numbers, are in the order of the numbers.
+    """
+    falls = np.zeros(scores.shape, bool)
+    falls[:, 1:] = scores[:, 1:] < scores[:, :-1]
+    n_falls = np.cumsum(falls, axis=1)
+    bits = probabilities.view(np.int32) + n_falls
+    lowest = np.minimum.accumulate(bits, axis=1) - n_falls
+    return np.asarray(lowest, np.int32).view(np.float32)
 
 
 def _isotonic_steps(scores: FloatArray, hits: BoolArray) -> tuple[FloatArray, FloatArray]:

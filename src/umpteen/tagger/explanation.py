@@ -12,9 +12,9 @@ from rich.text import Text
 from scipy.sparse import csr_matrix, vstack
 
 from umpteen.base import ExtremeClassifier
+from umpteen.errors import LabelsError
 from umpteen.linear import LabelTree
 from umpteen.linear.explanation import Explanation
-from umpteen.tagger.words import Words
 
 if TYPE_CHECKING:
     from umpteen.tagger.tagger import Tagger
@@ -23,6 +23,8 @@ Tags = list[tuple[str, float]]
 
 IntArray = npt.NDArray[np.int64]
 
+_MOST_ASKED = 100  # labels among which one is looked for
+_BLOCK = 256  # copies of a text at a time
 _STEP_WORDS, _STEP_LABELS, _SHOWN, _NEIGHBOURS, _RANKED = 3, 3, 8, 3, 20
 
 
@@ -94,12 +96,14 @@ class TagExplanation:
         return captured.get().rstrip()
 
 
-def explain_tag(tagger: "Tagger", text: str, x: csr_matrix, label: int) -> TagExplanation:
-    """Why a text, whose features are the row `x`, gets a label."""
-    words, classifier = Words(tagger.vectorizer_).of_text(text), tagger.classifier_
+def explain_tag(tagger: "Tagger", text: str, label: int | None = None) -> TagExplanation:
+    """Why a text gets a label, by default its best one."""
+    x = tagger._features([text])
+    label = _best_label(tagger, x, text) if label is None else label
+    words, classifier = tagger._words.of_text(text), tagger.classifier_
     found = TagExplanation(
         label=tagger.label_names_.names[label],
-        probability=tagger._probability(x, label),
+        probability=_probability(tagger, x, label),
         words=[],
         neighbours=_neighbours(tagger, x),
     )
@@ -109,6 +113,19 @@ def explain_tag(tagger: "Tagger", text: str, x: csr_matrix, label: int) -> TagEx
         if tree.paths:
             return _with_tree(found, tree, words, _best_first(tagger, x), tagger)
     return replace(found, words=_by_leaving_out(classifier, x, label, words), exact=False)
+
+
+def _best_label(tagger: "Tagger", x: csr_matrix, text: str) -> int:
+    best = int(tagger._answer(x, 1).labels[0, 0])
+    if best < 0:
+        raise LabelsError(f"{text!r:.60} gets no label, as no word of it is known: name one")
+    return best
+
+
+def _probability(tagger: "Tagger", x: csr_matrix, label: int) -> float:
+    """Of one label for one text; 0 where it is not among the best hundred."""
+    top = tagger._answer(x, min(_MOST_ASKED, len(tagger.label_names_)))
+    return float(top.scores[top.labels == label].sum())
 
 
 def _with_tree(
@@ -165,16 +182,25 @@ def _by_leaving_out(
     classifier: ExtremeClassifier, x: csr_matrix, label: int, words: Mapping[int, str]
 ) -> Tags:
     """How much the label's score falls when each word is taken from the text."""
-    without = csr_matrix(vstack([x] * (x.nnz + 1)))
-    without.data[np.arange(x.nnz) * (x.nnz + 1)] = 0  # of row i its entry i
-    without.eliminate_zeros()
-    scores = _scores_of(classifier, without, label)
-    return _largest(x.indices, scores[-1] - scores[:-1], words)
+    whole = _scores_of(classifier, x, label)
+    parts = [
+        _scores_of(classifier, _without_each(x, first, min(first + _BLOCK, x.nnz)), label)
+        for first in range(0, x.nnz, _BLOCK)
+    ]
+    return _largest(x.indices, whole - np.concatenate([*parts, []]), words)
+
+
+def _without_each(x: csr_matrix, first: int, last: int) -> csr_matrix:
+    """A copy of the row without its entry i for each i from `first` to before `last`."""
+    copies = csr_matrix(vstack([x] * (last - first)))
+    copies.data[np.arange(last - first) * (x.nnz + 1) + first] = 0
+    copies.eliminate_zeros()
+    return copies
 
 
 def _scores_of(classifier: ExtremeClassifier, X: csr_matrix, label: int) -> Any:
     """The label's score for each row, 0 where it is not among the best hundred."""
-    top = classifier.predict_topk(X, k=min(100, classifier.n_labels_))
+    top = classifier.predict_topk(X, k=min(_MOST_ASKED, classifier.n_labels_))
     found = (top.labels == label).any(axis=1)
     return np.where(found, np.where(top.labels == label, top.scores, 0).sum(axis=1), 0.0)
 

@@ -64,6 +64,10 @@ class LabelNames:
         ones = np.ones(len(indices), np.float32)
         return csr_matrix((ones, indices, indptr), shape=(len(labels), len(self)))
 
+    def texts(self, by_name: Mapping[str, str]) -> list[str]:
+        """The text of each label, empty where there is none."""
+        return [by_name.get(name, "") for name in self.names]
+
     def with_new(self, names: Iterable[str]) -> "LabelNames":
         """These and new ones after them."""
         return LabelNames([*self.names, *names], self.removed)

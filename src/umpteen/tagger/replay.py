@@ -27,13 +27,18 @@ class Replay:
         cls, X: csr_matrix, Y: csr_matrix, texts: list[str] | None, most: int, seed: int
     ) -> Self:
         """At most that many samples: half of them those with the rarest labels, half at random."""
-        if most >= X.shape[0]:
-            return cls(X, Y, texts)
-        random = np.random.default_rng(seed).permutation(X.shape[0])
-        rare = random[np.argsort(_rarest_label(Y)[random], kind="stable")][: most // 2]
+        return cls(X, Y, texts).redrawn(most, seed, np.bincount(Y.indices, minlength=Y.shape[1]))
+
+    def redrawn(self, most: int, seed: int, counts: npt.NDArray[np.int64]) -> Self:
+        """Drawn once more, where more came; `counts` has how many samples each label has in all."""
+        if most >= len(self):
+            return self
+        random = np.random.default_rng(seed).permutation(len(self))
+        rare = random[np.argsort(_rarest_label(self.Y, counts)[random], kind="stable")][: most // 2]
         others = random[~np.isin(random, rare)][: most - len(rare)]
         rows = np.sort(np.append(rare, others))
-        return cls(X[rows], Y[rows], None if texts is None else [texts[row] for row in rows])
+        texts = None if self.texts is None else [self.texts[row] for row in rows]
+        return replace(self, X=self.X[rows], Y=self.Y[rows], texts=texts)
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -105,9 +110,8 @@ def _each_once(
     return X[first], merged, [texts[row] for row in first]
 
 
-def _rarest_label(Y: csr_matrix) -> npt.NDArray[np.float64]:
+def _rarest_label(Y: csr_matrix, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """For each sample how many samples have its rarest label; without labels, infinitely many."""
-    counts = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.float64)
     rarest = np.full(Y.shape[0], np.inf)
     rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     np.minimum.at(rarest, rows, counts[Y.indices])

@@ -1,9 +1,7 @@
 """Tagger: texts in, label names out."""
 
 from collections.abc import Iterable, Mapping
-from inspect import signature
-from itertools import chain
-from numbers import Integral, Real
+from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Self, overload
 
@@ -15,27 +13,27 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from umpteen import storage
 from umpteen.base import ExtremeClassifier, TopK
-from umpteen.errors import LabelsError, NotFittedError, ParameterError
+from umpteen.errors import NotFittedError, ParameterError
 from umpteen.linear import LabelTree
-from umpteen.metrics.hits import found_in
 from umpteen.report import Report
-from umpteen.tagger.calibration import RANKS, Calibration
+from umpteen.tagger.calibration import Calibration, hold_out
 from umpteen.tagger.evaluating import evaluate_tagger
+from umpteen.tagger.evidence import seen_features, without_guesses
 from umpteen.tagger.explanation import TagExplanation, explain_tag
-from umpteen.tagger.growth import (
-    add_labels,
-    check_kept,
-    examples_of,
-    learn_more,
-    learn_new,
-    learn_words,
-    rebuild_due,
-    remove_labels,
-    warn_if_rebuild_due,
-)
+from umpteen.tagger.growth import add_labels, learn_more, remove_labels
+from umpteen.tagger.held_out import RANKS, HeldOut, judged
 from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.reading import read_texts
 from umpteen.tagger.replay import Replay
-from umpteen.tagger.thresholds import HeldOut, Thresholds, cut, tune
+from umpteen.tagger.thresholds import (
+    Threshold,
+    Thresholds,
+    check_min_labels,
+    cut_as_asked,
+    padded,
+    tune,
+)
+from umpteen.tagger.upkeep import check_kept, rebuild_due, warn_of
 from umpteen.tagger.words import Words
 from umpteen.text import Vectorizer
 from umpteen.validation import (
@@ -49,10 +47,9 @@ from umpteen.validation import (
 )
 
 Tags = list[tuple[str, float]]
-Threshold = float | str | None
 
-_HELD_OUT, _MOST_HELD_OUT, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
 _K, _K_BY_THRESHOLD = 5, 20
+_MOST_PADDED = 1_000  # answers per text that may be asked for where there are fewer labels
 _SPARE = 10_000  # columns for words that come with new labels and samples
 
 
@@ -93,6 +90,7 @@ class Tagger(BaseEstimator):
 
     classifier_: ExtremeClassifier
     vectorizer_: Any
+    seen_features_: npt.NDArray[np.bool_]
     label_names_: LabelNames
     label_counts_: npt.NDArray[np.int64]
     n_samples_: int
@@ -131,17 +129,28 @@ class Tagger(BaseEstimator):
         if label_texts is not None:
             label_texts = check_label_texts(label_texts)
         names = LabelNames.of(lists, label_texts)
-        vectorizer = self._new_vectorizer()
-        X, Y = as_csr(check_features(vectorizer.fit_transform(texts))), names.matrix(lists)
-        more = self._label_features(vectorizer, names, label_texts)
-        calibration, held_out = self._hold_out(X, Y, more)
-        self.classifier_ = self._new_classifier().fit(X, Y, **more)
-        self.vectorizer_, self.label_names_ = vectorizer, names
-        self.label_counts_ = np.bincount(Y.indices, minlength=Y.shape[1])
-        self.n_samples_, self.n_added_ = len(texts), 0
-        self.calibration_, self.held_out_, self.thresholds_ = calibration, held_out, None
+        vectorizer, classifier = self._new_vectorizer(), self._new_classifier()
+        own_texts = None if label_texts is None else names.texts(label_texts)
+        X, more = read_texts(vectorizer, classifier, texts, own_texts)
+        Y, seed = names.matrix(lists), self.random_state
+        trial = self._new_classifier() if self.calibrate else None
+        calibration, held_out = hold_out(trial, X, Y, more, seed) if trial else (None, None)
+        classifier.fit(X, Y, **more)
         kept = list(texts) if self.keep_texts else None
-        self.replay_ = Replay.drawn(X, Y, kept, self.replay, self.random_state)
+        learned = {
+            "classifier_": classifier,
+            "vectorizer_": vectorizer,
+            "seen_features_": seen_features(classifier, X, more.get("label_features")),
+            "label_names_": names,
+            "label_counts_": np.bincount(Y.indices, minlength=Y.shape[1]),
+            "n_samples_": len(texts),
+            "n_added_": 0,
+            "calibration_": calibration,
+            "held_out_": held_out,
+            "thresholds_": None,
+            "replay_": Replay.drawn(X, Y, kept, self.replay, seed),
+        }
+        self.__dict__.update(learned)  # one step: an interrupted fit leaves what there was
         return self
 
     @overload  # a str is an Iterable[str] as well
@@ -167,19 +176,33 @@ class Tagger(BaseEstimator):
         probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
         `tune_thresholds` chose, and one of its metrics such as `"precision@0.9"` or `"micro_f1"`
         those that reach it. The best `min_labels` are given whatever their probability. A text
-        without any known word gets no label.
+        without any known word gets no label, and one whose words all came after `fit` only
+        those that learned them. With a hashing vectorizer, a word that falls together with a
+        known one passes for that.
         """
+        self._check_fitted()
+        min_labels = check_min_labels(min_labels, k)
+        if k is None:
+            k = max(_K if threshold is None else _K_BY_THRESHOLD, min_labels)
         one = isinstance(texts, str)
-        k = k if k is not None else (_K if threshold is None else _K_BY_THRESHOLD)
-        top = self.predict_topk([texts] if one else texts, k)
-        found = self._cut(top, threshold, min_labels).names(self.label_names_.names)
+        top = self.predict_topk([texts] if one else texts, min(check_k(k), self._n_labels))
+        found = cut_as_asked(self, top, threshold, min_labels).names(self.label_names_.names)
         return found[0] if one else found
 
     def predict_topk(self, texts: Any, k: int = _K) -> TopK:
-        """The `k` best labels of each text as ids, which count the names in `label_names_`."""
+        """The `k` best labels of each text as ids, which count the names in `label_names_`.
+
+        Where there are fewer, the rest is label -1 with score -inf.
+        """
         self._check_fitted()
         k = check_k(k)
-        return self._answer(self._features(check_texts(texts)), k)
+        if k > max(self._n_labels, _MOST_PADDED):
+            raise ParameterError(
+                f"k={k:,} is more than there are: ask for k={self._n_labels:,} or less, which is "
+                "all labels"
+            )
+        top = self._answer(self._features(check_texts(texts)), min(k, self._n_labels))
+        return padded(top, k)
 
     def score(self, texts: Any, labels: Any) -> float:
         """Precision at 1: how often the best label is right."""
@@ -218,7 +241,8 @@ class Tagger(BaseEstimator):
         `"recall@0.8"`. Without `texts` and `labels` of your own, it is decided on the texts that
         `fit` held out. Never give texts that the tagger learned from.
         """
-        self.thresholds_ = tune(metric, self._judged(texts, labels))
+        self._check_fitted()
+        self.thresholds_ = tune(metric, judged(self, texts, labels))
         return self.thresholds_
 
     def add_labels(self, names: Any, texts: Any = None, examples: Any = None) -> Self:
@@ -232,12 +256,14 @@ class Tagger(BaseEstimator):
         the same to the bit, and so do their probabilities unless a new label is among the best
         twenty, which a probability takes into account.
 
-        Words of the examples that no training text had are learned with them. When a fifth
-        of all labels are newcomers, a `RebuildDueWarning` says that `fit` is due.
+        Words of the examples that no training text had are learned with them, and speak for
+        these labels only. A `RebuildDueWarning` says that `fit` is due when a fifth of all
+        labels are newcomers, or when there is no room for more words. If anything goes wrong,
+        the tagger stays as it was.
         """
         self._check_fitted()
-        add_labels(self, names, texts, examples)
-        warn_if_rebuild_due(self)
+        no_room = add_labels(self, names, texts, examples)
+        warn_of(rebuild_due(self), no_room)
         return self
 
     def remove_labels(self, names: Any) -> Self:
@@ -250,22 +276,20 @@ class Tagger(BaseEstimator):
         """Learn from more texts; names that are new become labels.
 
         The labels of these texts are learned again, from the samples that were kept and the new
-        ones. Where fewer samples were kept than there were (`replay`), labels that miss some of
-        theirs stay as they are, as they would lose more than they gain: `fit` again. A text that
-        was kept is corrected: it has the given labels from now on, and no others. On a tagger
-        that is not fitted yet, this is `fit`.
+        ones; the scores of labels that are like them may move with theirs. Where fewer samples
+        were kept than there were (`replay`), labels that miss some of theirs stay as they are,
+        as they would lose more than they gain: `fit` again. A text that was kept is corrected:
+        it has the given labels from now on, and no others. On a tagger that is not fitted yet,
+        this is `fit`. If anything goes wrong, the tagger stays as it was.
         """
         if not hasattr(self, "replay_"):
             return self.fit(texts, labels)
         check_kept(self)
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
-        new = sorted(set(chain.from_iterable(lists)) - self.label_names_.ids.keys())
-        if new:
-            learn_new(self, new, {}, examples_of(texts, lists, new))
-        learn_more(self, texts, lists, new)
-        if new:
-            warn_if_rebuild_due(self)
+        n_added = self.n_added_
+        no_room = learn_more(self, texts, lists)
+        warn_of(rebuild_due(self) if self.n_added_ > n_added else None, no_room)
         return self
 
     @property
@@ -273,6 +297,11 @@ class Tagger(BaseEstimator):
         """The names of all labels, in the order of their ids."""
         self._check_fitted()
         return list(self.label_names_.ids)
+
+    @property
+    def _n_labels(self) -> int:
+        """How many ids there are, also of labels that were removed."""
+        return len(self.label_names_)
 
     @property
     def n_features(self) -> int:
@@ -296,9 +325,8 @@ class Tagger(BaseEstimator):
         """Why a text gets a label (its best one by default): words, the way to it, neighbours."""
         self._check_fitted()
         (text,) = check_texts([text], "text")
-        x = self._features([text])
-        number = self._best_label(x, text) if label is None else self.label_names_.id_of(label)
-        return explain_tag(self, text, x, number)
+        number = None if label is None else self.label_names_.id_of(label)
+        return explain_tag(self, text, number)
 
     def label_keywords(self, label: Any, k: int = 10) -> Tags:
         """The words that speak most for a label, with their weights."""
@@ -306,9 +334,8 @@ class Tagger(BaseEstimator):
         number = self.label_names_.id_of(label)
         if not hasattr(self.classifier_, "label_keywords"):
             raise ParameterError(f"{type(self.classifier_).__name__} has no keywords for labels")
-        words = Words(self.vectorizer_)
         found = self.classifier_.label_keywords(number, check_k(k))
-        return [(words.name(feature), round(weight, 4)) for feature, weight in found]
+        return [(self._words.name(feature), round(weight, 4)) for feature, weight in found]
 
     def estimate(self, texts: Any, labels: Any) -> Any:
         """What `fit` will need (memory, time, size of the model), from a small part of the work."""
@@ -336,92 +363,19 @@ class Tagger(BaseEstimator):
     def _features(self, texts: list[str]) -> csr_matrix:
         return as_csr(check_features(self.vectorizer_.transform(texts)))
 
-    def _label_features(
-        self, vectorizer: Any, names: LabelNames, label_texts: Mapping[str, str] | None
-    ) -> dict[str, csr_matrix]:
-        if label_texts is None:
-            return {}
-        classifier = self._new_classifier()
-        if "label_features" not in signature(classifier.fit).parameters:
-            raise ParameterError(
-                f"{type(classifier).__name__} does not learn from texts of labels: leave out "
-                "label_texts, or use a LabelTree"
-            )
-        texts = [label_texts.get(name, "") for name in names.names]
-        learn_words(vectorizer, texts)
-        return {"label_features": csr_matrix(vectorizer.transform(texts))}
-
-    def _hold_out(
-        self, X: csr_matrix, Y: csr_matrix, more: dict[str, csr_matrix]
-    ) -> tuple[Calibration | None, HeldOut | None]:
-        """What the scores of held-out samples mean, from a classifier that did not see them."""
-        n = X.shape[0]
-        drawn = np.zeros(n, bool)
-        size = min(round(_HELD_OUT * n), _MOST_HELD_OUT)
-        drawn[np.random.default_rng(self.random_state).permutation(n)[:size]] = True
-        drawn &= np.diff(X.indptr) > 0  # texts without known words are never answered
-        if not self.calibrate or n < _FEWEST or Y[~drawn].nnz == 0:
-            return None, None
-        trial = self._new_classifier().fit(X[~drawn], Y[~drawn], **more)
-        top = trial.predict_topk(X[drawn], RANKS)
-        if not (top.labels >= 0).any():
-            return None, None
-        calibration = Calibration.learn(top, found_in(Y[drawn], top.labels))
-        return calibration, HeldOut.of(calibration(top), Y[drawn])
-
     def _answer(self, X: csr_matrix, k: int) -> TopK:
-        """Labels with probabilities; none where a text has no feature."""
+        """Labels with probabilities; none that no word of a text speaks for."""
         n_asked = max(k, RANKS) if self.calibration_ else k
-        top = self.classifier_.predict_topk(X, n_asked)
-        if self.calibration_:
-            top = self.calibration_(top)
-        empty = (np.diff(X.indptr) == 0)[:, None]
-        labels, scores = top.labels[:, :k], top.scores[:, :k]
-        return TopK(np.where(empty, -1, labels), np.where(empty, -np.inf, scores))
+        top = without_guesses(self, X, self.classifier_.predict_topk(X, n_asked))
+        return (self.calibration_(top) if self.calibration_ else top).first(k)
 
-    def _cut(self, top: TopK, threshold: Threshold, min_labels: int) -> TopK:
-        if threshold is None:
-            return top
-        if threshold == "tuned":
-            if self.thresholds_ is None:
-                raise ParameterError("threshold='tuned' needs tune_thresholds(...) first")
-            return self.thresholds_.apply(top, min_labels)
-        if isinstance(threshold, str):
-            return tune(threshold, self._judged(None, None)).apply(top, min_labels)
-        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
-        if not is_number or not 0 <= threshold <= 1:
-            raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
-        return cut(top, threshold, min_labels)
-
-    def _judged(self, texts: Any, labels: Any) -> HeldOut:
-        self._check_fitted()
-        if texts is not None:
-            texts = check_texts(texts)
-            lists = check_label_lists(labels, len(texts))
-            if not texts:
-                raise ParameterError("there are no texts to tune on: the list is empty")
-            names = self.label_names_.with_unknown(lists)
-            return HeldOut.of(self.predict_topk(texts, RANKS), names.matrix(lists))
-        if labels is not None:
-            raise ParameterError("there are labels but no texts to tune on: give both, or neither")
-        if self.held_out_ is None:
-            raise ParameterError(
-                "no texts were held out when this tagger was fitted: give texts and labels that "
-                "it did not learn from"
-            )
-        return self.held_out_
-
-    def _best_label(self, x: csr_matrix, text: str) -> int:
-        best = int(self._answer(x, 1).labels[0, 0])
-        if best < 0:
-            raise LabelsError(f"{text!r:.60} gets no label, as no word of it is known: name one")
-        return best
-
-    def _probability(self, x: csr_matrix, label: int) -> float:
-        """Of one label for one text; 0 where it is not among the best hundred."""
-        top = self._answer(x, min(100, len(self.label_names_)))
-        place = np.flatnonzero(top.labels[0] == label)
-        return float(top.scores[0, place[0]]) if len(place) else 0.0
+    @property
+    def _words(self) -> Words:
+        """The words of features, read once as long as no new ones are learned."""
+        words: Words | None = getattr(self, "_last_words", None)
+        if words is None or words.vectorizer is not self.vectorizer_:
+            words = self._last_words = Words(self.vectorizer_)
+        return words
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "replay_"):

@@ -3,47 +3,27 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
-from umpteen.metrics.hits import found_in
 from umpteen.storage import storable
+from umpteen.tagger.held_out import HeldOut, judged
+
+if TYPE_CHECKING:
+    from umpteen.tagger.tagger import Tagger
+
+Threshold = float | str | None
 
 METRICS = ("micro_f1", "macro_f1", "precision@0.9", "recall@0.8")
 _FEWEST_GIVEN = 20  # answers that a promise of precision rests on at least
 _AT = re.compile(r"(precision|recall)@(0?\.\d+|1(?:\.0*)?)")
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@storable
-@dataclass(eq=False, frozen=True)
-class HeldOut:
-    """Answers to samples that were not learned from: probabilities and which are right."""
-
-    labels: npt.NDArray[np.int32]  # (samples, k)
-    probabilities: npt.NDArray[np.float32]
-    hits: npt.NDArray[np.bool_]
-    n_relevant: npt.NDArray[np.int64]  # (labels,) samples that each label is relevant to
-
-    @classmethod
-    def of(cls, top: TopK, Y: csr_matrix) -> "HeldOut":
-        """From answers with probabilities, and the right labels."""
-        n_relevant = np.bincount(Y.indices, minlength=Y.shape[1])
-        return cls(top.labels, top.scores, found_in(Y, top.labels), n_relevant)
-
-    def without(self, labels: npt.NDArray[np.int32]) -> "HeldOut":
-        """As if some labels were neither answered nor relevant."""
-        gone = np.isin(self.labels, labels)
-        n_relevant = self.n_relevant.copy()
-        n_relevant[labels] = 0
-        return HeldOut(
-            np.where(gone, -1, self.labels), self.probabilities, self.hits & ~gone, n_relevant
-        )
 
 
 @storable
@@ -73,11 +53,61 @@ def cut(top: TopK, least: float | npt.NDArray[np.float32], min_labels: int = 0) 
 
     What remains moves to the front.
     """
-    kept = (top.labels >= 0) & ((top.scores >= least) | (np.arange(top.k) < min_labels))
-    order = np.argsort(~kept, axis=1, kind="stable")
-    labels = np.take_along_axis(np.where(kept, top.labels, -1), order, axis=1)
-    scores = np.take_along_axis(np.where(kept, top.scores, -np.inf), order, axis=1)
+    return keep(top, (top.scores >= least) | (np.arange(top.k) < min_labels))
+
+
+def keep(top: TopK, chosen: npt.NDArray[np.bool_]) -> TopK:
+    """Some of the answers, moved to the front."""
+    chosen = chosen & (top.labels >= 0)
+    order = np.argsort(~chosen, axis=1, kind="stable")
+    labels = np.take_along_axis(np.where(chosen, top.labels, -1), order, axis=1)
+    scores = np.take_along_axis(np.where(chosen, top.scores, -np.inf), order, axis=1)
     return TopK(labels, scores)
+
+
+def padded(top: TopK, k: int) -> TopK:
+    """With places for `k` answers, the last of which stay empty."""
+    more = (len(top), k - top.k)
+    return TopK(
+        np.hstack([top.labels, np.full(more, -1, np.int32)]),
+        np.hstack([top.scores, np.full(more, -np.inf, np.float32)]),
+    )
+
+
+def check_min_labels(min_labels: Any, k: int | None) -> int:
+    """A whole number from 0 to `k`."""
+    is_number = isinstance(min_labels, int | np.integer) and not isinstance(min_labels, bool)
+    if not is_number or min_labels < 0:
+        raise ParameterError(f"min_labels={min_labels!r} is not possible: give 0 or more")
+    if isinstance(k, int | np.integer) and min_labels > k:
+        raise ParameterError(
+            f"min_labels={min_labels} asks for more labels than k={k} allows: raise k"
+        )
+    return int(min_labels)
+
+
+def cut_as_asked(tagger: "Tagger", top: TopK, threshold: Threshold, min_labels: int) -> TopK:
+    """Take away the answers of a tagger that a threshold in any of its forms leaves out."""
+    if threshold is None:
+        return top
+    if threshold == "tuned":
+        if tagger.thresholds_ is None:
+            raise ParameterError("threshold='tuned' needs tune_thresholds(...) first")
+        return tagger.thresholds_.apply(top, min_labels)
+    if isinstance(threshold, str):
+        return _tuned_once(threshold, judged(tagger, None, None)).apply(top, min_labels)
+    is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+    if not is_number or not 0 <= threshold <= 1:
+        raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
+    return cut(top, threshold, min_labels)
+
+
+def _tuned_once(metric: str, held_out: HeldOut) -> Thresholds:
+    """As `tune`, which takes its time where there are many labels."""
+    if metric not in held_out.tuned:
+        held_out.tuned[metric] = tune(metric, held_out)
+    found: Thresholds = held_out.tuned[metric]
+    return found
 
 
 def tune(metric: str, held_out: HeldOut) -> Thresholds:

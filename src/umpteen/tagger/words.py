@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from umpteen.errors import FeaturesError
 from umpteen.text import Vectorizer
+from umpteen.text.vocabulary import Vocabulary
 
 
 class Words:
@@ -18,25 +19,29 @@ class Words:
     """
 
     def __init__(self, vectorizer: Any) -> None:
-        self._vectorizer = vectorizer
+        self.vectorizer = vectorizer
 
     def of_text(self, text: str) -> dict[int, str]:
         """The features that a text has, and their words."""
-        if isinstance(self._vectorizer, Vectorizer):
-            return self._vectorizer.named_features(text)
-        features = self._vectorizer.transform([text]).indices.tolist()
+        if isinstance(self.vectorizer, Vectorizer):
+            return self.vectorizer.named_features(text)
+        features = self.vectorizer.transform([text]).indices.tolist()
         return {feature: self.name(feature) for feature in features}
 
     def name(self, feature: int) -> str:
         """The words of one feature; its number where nobody knows them."""
+        vocabulary = getattr(self.vectorizer, "vocabulary_", None)
+        if isinstance(vocabulary, Vocabulary):  # of millions of features, a few are asked for
+            run = vocabulary.runs[feature]
+            return " ".join(vocabulary.words[word] for word in run[run >= 0])
         return f"#{feature}" if self._names is None else str(self._names[feature])
 
     @cached_property
     def _names(self) -> npt.NDArray[Any] | None:
-        """Of all features, read once; None where columns have no names, as with hashing."""
-        if not hasattr(self._vectorizer, "get_feature_names_out"):
+        """Of all features of somebody else's vectorizer; None where columns have no names."""
+        if not hasattr(self.vectorizer, "get_feature_names_out"):
             return None
         try:
-            return np.asarray(self._vectorizer.get_feature_names_out())
+            return np.asarray(self.vectorizer.get_feature_names_out())
         except FeaturesError:
             return None
