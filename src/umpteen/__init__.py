@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Eagle": "umpteen.aggregated",
     "ExtremeClassifier": "umpteen.base",
     "LabelTree": "umpteen.linear",
     "NearestCentroid": "umpteen.centroid",
@@ -20,14 +21,16 @@ _HOME = {
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
     "evaluate": "umpteen.report",
+    "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
     "save": "umpteen.storage",
 }
-_SUBPACKAGES = ("data", "errors", "metrics", "report", "text", "trees")
+_SUBPACKAGES = ("aggregated", "data", "errors", "metrics", "report", "text", "trees")
 
 __all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
 
 if TYPE_CHECKING:
+    from umpteen.aggregated import Eagle, ignore_groups
     from umpteen.base import ExtremeClassifier, TopK
     from umpteen.centroid import NearestCentroid
     from umpteen.linear import LabelTree

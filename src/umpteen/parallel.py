@@ -95,7 +95,7 @@ def run(
     """
     items = list(items)
     results = []
-    with closing(_results(function, items, n_jobs)) as arriving:  # also when `done` fails
+    with closing(stream(function, items, n_jobs=n_jobs)) as arriving:  # also when `done` fails
         for item, result in zip(items, arriving, strict=True):
             results.append(result)
             if done is not None:
@@ -103,9 +103,14 @@ def run(
     return results
 
 
-def _results(
-    function: Callable[[Item], Result], items: list[Item], n_jobs: int | None
+def stream(
+    function: Callable[[Item], Result], items: list[Item], *, n_jobs: int | None = -1
 ) -> Generator[Result, None, None]:
+    """Results in the order of `items`, each as soon as it is there and asked for.
+
+    >>> next(stream(lambda item: item * item, [3, 1, 2]))
+    9
+    """
     chosen = _engine.get()
     if chosen is not None:
         yield from chosen.map(function, items)

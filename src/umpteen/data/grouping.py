@@ -1,7 +1,6 @@
 """Any data set as one whose labels are known only per group of samples."""
 
 from itertools import pairwise
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -9,12 +8,20 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 from sklearn.random_projection import SparseRandomProjection
-from sklearn.utils import check_random_state
 
 from umpteen import parallel
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.kernels.clustering import bisect
-from umpteen.validation import Features, as_csr, check_features, check_groups, check_k, check_labels
+from umpteen.validation import (
+    Features,
+    as_csr,
+    check_features,
+    check_groups,
+    check_k,
+    check_labels,
+    check_number,
+    check_seed,
+)
 
 _ANY_NUMBER = 2**31 - 1
 _MAX_ROUNDS = 10  # more hardly make clusters tighter
@@ -32,7 +39,7 @@ def group_randomly(n_samples: int, size: int, random_state: Any = None) -> csr_m
     ((3, 10), [[4.0, 4.0, 2.0]])
     """
     n_samples, size = check_k(n_samples, "n_samples"), check_k(size, "size")
-    order = _generator(random_state).permutation(n_samples)
+    order = np.random.default_rng(check_seed(random_state)).permutation(n_samples)
     return _grouped(order, np.append(np.arange(0, n_samples, size), n_samples))
 
 
@@ -56,9 +63,8 @@ def group_by_clusters(
     """
     features = check_features(X)
     _check_depth(depth, features.shape[0])
-    if not isinstance(noise, Real) or not 0 <= noise < np.inf:
-        raise ParameterError(f"noise={noise!r} is not possible: expected 0 (none) or more")
-    rng = _generator(random_state)
+    noise = check_number(noise, "noise")
+    rng = np.random.default_rng(check_seed(random_state))
     rows = as_csr(_with_noise(features, noise, rng) if noise else features)
     order, bounds = _halved(normalize(rows), depth, rng)
     return _grouped(order, bounds)
@@ -84,13 +90,6 @@ def aggregate(Y: Any, groups: Any, merge: Literal["list", "set"] = "list") -> cs
     if merge == "set":
         counts.data[:] = 1
     return counts
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(check_random_state(random_state).randint(_ANY_NUMBER))
-    except ValueError as error:
-        raise ParameterError(f"random_state={random_state!r} is not possible: {error}") from None
 
 
 def _check_depth(depth: Any, n_samples: int) -> None:

@@ -8,7 +8,15 @@ sees it; what was passed in is never modified.
 from umpteen.validation.features import Features, as_csr, check_features
 from umpteen.validation.groups import check_group_labels, check_groups
 from umpteen.validation.labels import check_label, check_labels, is_single_label
-from umpteen.validation.parameters import N_JOBS, VERBOSE, check_k, check_parameters
+from umpteen.validation.parameters import (
+    N_JOBS,
+    VERBOSE,
+    check_count,
+    check_k,
+    check_number,
+    check_parameters,
+    check_seed,
+)
 from umpteen.validation.texts import check_label_lists, check_label_texts, check_names, check_texts
 
 __all__ = [
@@ -16,6 +24,7 @@ __all__ = [
     "VERBOSE",
     "Features",
     "as_csr",
+    "check_count",
     "check_features",
     "check_group_labels",
     "check_groups",
@@ -25,7 +34,9 @@ __all__ = [
     "check_label_texts",
     "check_labels",
     "check_names",
+    "check_number",
     "check_parameters",
+    "check_seed",
     "check_texts",
     "is_single_label",
 ]

@@ -1,9 +1,10 @@
 """Parameters of methods and of questions to them."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
     Options,
@@ -15,6 +16,8 @@ from umpteen.errors import ParameterError
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+_ANY_SEED = 2**31 - 1
 
 # What parameters that many methods share may be, for their `_parameter_constraints`.
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None]
@@ -42,3 +45,37 @@ def check_k(k: Any, name: str = "k") -> int:
     if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
         raise ParameterError(f"{name}={k!r} is not possible: ask for {name}=1 or more")
     return int(k)
+
+
+def check_number(value: Any, name: str, least: float = 0.0) -> float:
+    """`value` as a float, finite and at least `least`.
+
+    >>> check_number(1, "step")
+    1.0
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not least <= float(value) < np.inf:
+        raise ParameterError(f"{name}={value!r} is not possible: expected {least:g} or more")
+    return float(value)
+
+
+def check_count(value: Any, name: str) -> int:
+    """`value` as an int, 0 or more.
+
+    >>> check_count(0, "iterations")
+    0
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise ParameterError(f"{name}={value!r} is not possible: expected 0, 1, 2, ...")
+    return int(value)
+
+
+def check_seed(random_state: Any) -> int:
+    """A seed drawn from scikit-learn's `random_state`: a number, a RandomState or None.
+
+    >>> check_seed(0)
+    209652396
+    """
+    try:
+        return int(check_random_state(random_state).randint(_ANY_SEED))
+    except ValueError as error:
+        raise ParameterError(f"random_state={random_state!r} is not possible: {error}") from None

@@ -1,0 +1,137 @@
+"""Which samples of a group its labels belong to (Algorithm 2 of EAGLE)."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen.aggregated.background import Background
+from umpteen.aggregated.embeddings import Search, label_views, stacked
+from umpteen.aggregated.problem import Problem
+from umpteen.errors import ParameterError
+from umpteen.kernels.grouped import assign
+from umpteen.validation import check_count, check_number, check_seed
+
+SHARES = ("one", "count", "estimate")
+
+
+def assign_labels(
+    X: Any,
+    groups: Any,
+    group_labels: Any,
+    *,
+    iterations: int = 20,
+    step: float = 0.1,
+    center: bool = False,
+    samples_per_label: str = "one",
+    random_state: Any = None,
+    n_jobs: int | None = -1,
+) -> csr_matrix:
+    """The labels of each sample, `(n, n_labels)`, from what is known of its groups.
+
+    Algorithm 2 of EAGLE (Shen et al. 2020): each label of a group goes to the sample that is
+    closest to the label's embedding (`group_label_embeddings`, which takes the same arguments);
+    of equally close ones to the first. With `samples_per_label="count"` it goes to as many
+    samples as it occurs times in the group. A sample may end up with several labels, or none;
+    where groups overlap, it has the labels that any of its groups gave it.
+
+    >>> X = [[1, 0], [0, 1], [1, 0], [0, 1], [1, 0], [0.6, 0.8]]
+    >>> groups = [[0, 1], [2, 3], [4, 5]]
+    >>> assign_labels(X, groups, [[0, 1], [1], [0]], center=True, iterations=0).toarray()
+    array([[1., 0.],
+           [0., 1.],
+           [0., 0.],
+           [0., 1.],
+           [1., 0.],
+           [0., 0.]], dtype=float32)
+    """
+    problem = Problem.of(X, groups, group_labels)
+    check_share(samples_per_label)
+    n_features = problem.X.shape[1]
+    background = Background.of_mean(problem.X) if center else Background.none(n_features)
+    search = Search(check_count(iterations, "iterations"), check_number(step, "step"), background)
+    scores, _ = similarities(problem, search, check_seed(random_state), n_jobs)
+    return handed_out(problem, scores, samples_per_label)
+
+
+def check_share(samples_per_label: Any) -> None:
+    """Refuse anything but the known ways."""
+    if samples_per_label not in SHARES:
+        raise ParameterError(
+            f"samples_per_label={samples_per_label!r} is not possible: expected one of {SHARES}"
+        )
+
+
+def similarities(
+    problem: Problem, search: Search, seed: int, n_jobs: int | None, keep: int | None = 0
+) -> tuple[csr_matrix, csr_matrix]:
+    """How similar samples are to the labels of their groups, `(n, n_labels)`; the embeddings.
+
+    Of each embedding the `keep` largest values are kept, or all (None).
+    """
+    views, embeddings, scores = [], [], []
+    for view in label_views(problem, search, seed, n_jobs):
+        views.append(view.labels)
+        scores.append(view.scores)
+        embeddings.append(view.embeddings if keep is None else _largest(view.embeddings, keep))
+    pairs = stacked(scores, views, problem.n_labels)
+    return csr_matrix(pairs.T.tocsr()), stacked(embeddings, views, problem.n_labels)
+
+
+def handed_out(problem: Problem, scores: csr_matrix, samples_per_label: str) -> csr_matrix:
+    """Labels given to the samples of their groups with the best scores, `(n, n_labels)`.
+
+    "one" sample of each group, as many as the label's "count", or, where counts are not known,
+    as many as can be expected: the best of each group, and as many more, by their scores, as a
+    label that is in this share of groups has on average ("estimate").
+    """
+    labels = problem.group_labels
+    wanted = labels.data if samples_per_label == "count" else np.ones_like(labels.data)
+    chosen = np.zeros(scores.nnz, np.bool_)
+    assign(
+        problem.groups.indptr, problem.groups.indices, labels.indptr, labels.indices, wanted,
+        scores.indptr, scores.indices, scores.data, chosen,
+    )  # fmt: skip
+    if samples_per_label == "estimate":
+        chosen |= _expected_beyond_one(problem, scores, chosen)
+    return _given(scores, chosen)
+
+
+def _expected_beyond_one(
+    problem: Problem, scores: csr_matrix, chosen: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """More pairs of samples and labels, the best first, as many as are likely to be missing.
+
+    If samples had a label independently with probability p, it would be in the share
+    1 - (1 - p)^g of groups of g samples: that gives p, and g * p for such a group.
+    """
+    n_groups, size = problem.groups.shape[0], problem.groups.nnz / problem.groups.shape[0]
+    present = np.bincount(problem.group_labels.indices, minlength=problem.n_labels)
+    share = np.minimum(present / n_groups, 1 - 0.5 / n_groups)
+    probability = 1 - (1 - share) ** (1 / size)
+    missing = np.rint(size * probability * n_groups - present)
+    rest = np.flatnonzero(~chosen)
+    rest = rest[np.lexsort((-scores.data[rest], scores.indices[rest]))]
+    label = scores.indices[rest]
+    first = np.searchsorted(label, label)  # where the label's pairs begin
+    more = np.zeros_like(chosen)
+    more[rest[np.arange(len(rest)) - first < missing[label]]] = True
+    return more
+
+
+def _given(scores: csr_matrix, chosen: npt.NDArray[np.bool_]) -> csr_matrix:
+    counts = np.concatenate([[0], np.cumsum(chosen)])[scores.indptr]
+    ones = np.ones(int(chosen.sum()), np.float32)
+    return csr_matrix((ones, scores.indices[chosen], counts.astype(np.int32)), shape=scores.shape)
+
+
+def _largest(rows: csr_matrix, keep: int) -> csr_matrix:
+    """Each row's `keep` values of largest size."""
+    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    order = np.lexsort((-np.abs(rows.data), row))
+    rank = np.arange(len(order)) - rows.indptr[row[order]]
+    chosen = np.zeros(len(order), np.bool_)
+    chosen[order[rank < keep]] = True
+    counts = np.concatenate([[0], np.cumsum(chosen)])[rows.indptr]
+    return csr_matrix((rows.data[chosen], rows.indices[chosen], counts), shape=rows.shape)

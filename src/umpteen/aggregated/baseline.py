@@ -1,0 +1,22 @@
+"""The paper's Baseline: as if every sample had all labels of its groups."""
+
+from typing import Any
+
+from scipy.sparse import csr_matrix
+
+from umpteen.aggregated.problem import Problem
+from umpteen.validation import check_labels
+
+
+def ignore_groups(X: Any, groups: Any, group_labels: Any) -> csr_matrix:
+    """Every label of its groups for each sample, `(n, n_labels)`: the paper's Baseline.
+
+    What is left of groups when one ignores them; any classifier can be trained on it, and EAGLE
+    should be better.
+
+    >>> ignore_groups([[1], [2], [3]], [[0, 1], [2]], [[0, 2], [1]]).toarray()
+    array([[1., 0., 1.],
+           [1., 0., 1.],
+           [0., 1., 0.]], dtype=float32)
+    """
+    return check_labels(Problem.of(X, groups, group_labels).candidates)

@@ -1,0 +1,213 @@
+"""Eagle: any classifier, from labels that are known only per group of samples."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix, identity, vstack
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from umpteen.aggregated.assignment import SHARES, handed_out, similarities
+from umpteen.aggregated.background import Background
+from umpteen.aggregated.embeddings import Search
+from umpteen.aggregated.problem import Problem
+from umpteen.aggregated.rounds import held_out
+from umpteen.base import ExtremeClassifier, TopK
+from umpteen.errors import GroupsError
+from umpteen.linear import LabelTree
+from umpteen.progress import Verbose, progress_bar
+from umpteen.validation import N_JOBS, VERBOSE, Features, check_seed
+
+_KEPT_FEATURES = 100  # of each label's embedding: what it is about
+
+
+class Eagle(ExtremeClassifier):
+    """Learns to label samples from groups of samples whose labels are known only together.
+
+    A page's tags for its paragraphs, a brand's attributes for its products, a day's alarms for
+    its log lines: each label belongs to some sample of the group, but nobody knows to which.
+    Eagle finds out, and trains `solver` on what it found (Shen et al. 2020).
+
+    **How.** Each label gets an embedding from all samples of its groups, held against the
+    background of all groups (`background`), and goes to the samples of each group that are
+    closest to it (`samples_per_label`). Then, `rounds` times, solvers trained on the other
+    groups say which samples of a group deserve its labels most, and the labels are handed out
+    anew. The last `votes` rounds train the final solver together: a label that they disagree
+    on counts in part.
+
+    `Eagle.paper()` is the algorithm as printed, without these: no background, one sample per
+    label and group, 20 iterations, no rounds; with `iterations=0` it is the paper's EAGLE-0.
+    On texts it can be worse than ignoring the groups (docs/aggregated.md has the figures).
+
+    Parameters
+    ----------
+    solver : any classifier of this library; a LabelTree by default.
+    iterations, step : of Algorithm 1, see `group_label_embeddings`. More iterations helped only
+        without a background.
+    background : "none", "mean" (taken off every sample) or "directions": the main directions
+        of the groups are shrunk too, as much as predicts held-out groups' labels best.
+    n_directions : how many.
+    samples_per_label : "count" if `group_labels` says how often a label occurs in a group;
+        "estimate" if it only says that it occurs; "one" gives it to one sample of each group.
+    rounds, folds, votes : how often labels are handed out anew, by solvers that are trained on
+        all but one of so many parts of the groups; rounds end when `agreement_` falls. Votes
+        need a solver with a `cost`; others learn from the last round.
+    n_jobs : threads of Eagle's own work; any number gives the same bits.
+
+    Attributes
+    ----------
+    solver_ : the fitted solver.
+    assigned_labels_ : the labels that each training sample got, `(n, n_labels)`.
+    label_embeddings_ : each label's embedding, its hundred largest values, `(n_labels, d)`.
+    agreement_ : for each round, the share of held-out answers that fit the groups' counts. It
+        estimates how good the assignment is, without any sample's true labels.
+
+    >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
+    >>> groups = [[0, 1], [2, 3], [4, 5]]
+    >>> model = Eagle().fit(X, groups=groups, group_labels=[[0, 1], [0, 2], [1, 2]])
+    >>> model.predict_topk(X[:2], k=1).labels.ravel()
+    array([0, 1], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "solver": [ExtremeClassifier, None],
+        "iterations": [Interval(Integral, 0, None, closed="left")],
+        "step": [Interval(Real, 0, None, closed="neither")],
+        "background": [StrOptions({"none", "mean", "directions"})],
+        "n_directions": [Interval(Integral, 0, None, closed="left")],
+        "samples_per_label": [StrOptions(set(SHARES))],
+        "rounds": [Interval(Integral, 0, None, closed="left")],
+        "folds": [Interval(Integral, 2, None, closed="left")],
+        "votes": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": N_JOBS,
+        "random_state": ["random_state"],
+        "verbose": VERBOSE,
+    }
+
+    solver_: ExtremeClassifier
+    assigned_labels_: csr_matrix
+    label_embeddings_: csr_matrix
+    agreement_: list[float]
+
+    def __init__(
+        self,
+        solver: ExtremeClassifier | None = None,
+        *,
+        iterations: int = 0,
+        step: float = 0.1,
+        background: str = "directions",
+        n_directions: int = 64,
+        samples_per_label: str = "count",
+        rounds: int = 4,
+        folds: int = 4,
+        votes: int = 3,
+        n_jobs: int | None = -1,
+        random_state: Any = 0,
+        verbose: Verbose = "auto",
+    ) -> None:
+        self.solver = solver
+        self.iterations = iterations
+        self.step = step
+        self.background = background
+        self.n_directions = n_directions
+        self.samples_per_label = samples_per_label
+        self.rounds = rounds
+        self.folds = folds
+        self.votes = votes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, solver: ExtremeClassifier | None = None, **changes: Any) -> Self:
+        """Algorithms 1 and 2 of the paper as printed."""
+        printed = {
+            "iterations": 20, "background": "none", "samples_per_label": "one", "rounds": 0,
+        }  # fmt: skip
+        return cls(solver, **{**printed, **changes})
+
+    def fit(self, X: Any, Y: Any = None, *, groups: Any = None, group_labels: Any = None) -> Self:
+        """Learn from samples, their groups, and the groups' labels.
+
+        `groups` `(n_groups, n)` marks the samples of each group (or is a list with each group's
+        sample numbers, or an array with each sample's group number); groups may overlap.
+        `group_labels` `(n_groups, n_labels)` says how often each label occurs in each group (or
+        is a list with each group's label ids). Given `Y` instead, every sample is a group of its
+        own, and the solver learns from `Y` as always.
+        """
+        if groups is None and group_labels is None:
+            X, Y = self._check_fit(X, Y)
+            single = identity(X.shape[0], format="csr", dtype=np.float32)
+            return self._fit(Problem.of(X, single, Y))
+        self._check_fit_input(X, [[0]] * np.shape(X)[0])  # parameters and features
+        self._check_all_given(Y, groups, group_labels)
+        problem = Problem.of(X, groups, group_labels)
+        self._forget()
+        self.n_features_in_ = int(problem.X.shape[1])
+        self.n_labels_ = problem.n_labels
+        self.single_label_ = False
+        self.labels_per_sample_ = max(1, round(problem.labels_per_sample))
+        return self._fit(problem)
+
+    def _fit(self, problem: Problem) -> Self:
+        solver = LabelTree(n_jobs=self.n_jobs) if self.solver is None else self.solver
+        seed = check_seed(self.random_state)
+        n_rounds = self.rounds if problem.sizes().max() > 1 else 0
+        agreement: list[float] = []
+        with progress_bar("Finding whose labels they are", 1 + n_rounds, self.verbose) as bar:
+            scores, embeddings = self._similarities(problem, seed)
+            ballots = [handed_out(problem, scores, self.samples_per_label)]
+            bar.advance(1)
+            rng = np.random.default_rng(seed)
+            total = np.zeros_like(scores.data)
+            for _ in range(n_rounds):
+                folds = rng.permutation(problem.groups.shape[0]) % self.folds
+                judged = held_out(problem, ballots[-1], solver, folds)
+                bar.advance(1)
+                if agreement and judged.agreement < max(agreement):
+                    break
+                agreement.append(judged.agreement)
+                total += judged.scores.data
+                parts = (total, scores.indices, scores.indptr)
+                mean_scores = csr_matrix(parts, shape=scores.shape)
+                ballots.append(handed_out(problem, mean_scores, self.samples_per_label))
+        self.solver_ = self._final(solver, problem.features, ballots[-self.votes :])
+        self.assigned_labels_, self.label_embeddings_ = ballots[-1], embeddings
+        self.agreement_ = agreement
+        return self
+
+    def _similarities(self, problem: Problem, seed: int) -> tuple[csr_matrix, csr_matrix]:
+        search = Search(int(self.iterations), float(self.step), self._background(problem, seed))
+        return similarities(problem, search, seed, self.n_jobs, keep=_KEPT_FEATURES)
+
+    def _background(self, problem: Problem, seed: int) -> Background:
+        if self.background == "none" or problem.sizes().max() == 1:
+            return Background.none(problem.X.shape[1])
+        if self.background == "mean":
+            return Background.of_mean(problem.X)
+        return Background.of_groups(problem, int(self.n_directions), seed)
+
+    def _final(
+        self, solver: ExtremeClassifier, X: Features, ballots: list[csr_matrix]
+    ) -> ExtremeClassifier:
+        """Trained once on all ballots; the cost of an error is shared among them."""
+        model = clone(solver)
+        if "cost" not in model.get_params(deep=False) or len(ballots) == 1:
+            ballots = ballots[-1:]
+        else:
+            model.set_params(cost=model.get_params(deep=False)["cost"] / len(ballots))
+        rows = [np.flatnonzero(np.diff(ballot.indptr)) for ballot in ballots]
+        Y = vstack([ballot[own] for ballot, own in zip(ballots, rows, strict=True)], format="csr")
+        fitted: ExtremeClassifier = model.fit(X[np.concatenate(rows)], csr_matrix(Y))
+        return fitted
+
+    def _topk(self, X: Features, k: int) -> TopK:
+        return self.solver_._topk(X, k)
+
+    def _check_all_given(self, Y: Any, groups: Any, group_labels: Any) -> None:
+        if Y is not None or groups is None or group_labels is None:
+            raise GroupsError(
+                "fit takes either Y, each sample's labels, or both groups and group_labels: "
+                "fit(X, groups=groups, group_labels=group_labels)"
+            )

@@ -1,0 +1,187 @@
+"""Embeddings of labels that are known only per group (Algorithm 1 of EAGLE)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, vstack
+
+from umpteen import parallel
+from umpteen.aggregated.background import Background
+from umpteen.aggregated.problem import Problem
+from umpteen.kernels.grouped import GroupArrays, Scratch, embed
+from umpteen.validation import check_count, check_number, check_seed
+
+_CHUNK_ENTRIES = 2_000_000  # features of candidate samples at a time: 16 MB of embeddings
+_NOTHING = 1e-6  # a sum this short, as a share of what was added up, is zero but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class LabelView:
+    """Some labels, as seen after Algorithm 1: embeddings, and how similar samples are to them."""
+
+    labels: npt.NDArray[np.int32]
+    embeddings: csr_matrix  # (labels, d)
+    scores: csr_matrix  # (labels, n), a value for each sample of the labels' groups
+
+
+def group_label_embeddings(
+    X: Any,
+    groups: Any,
+    group_labels: Any,
+    *,
+    iterations: int = 20,
+    step: float = 0.1,
+    center: bool = False,
+    random_state: Any = None,
+    n_jobs: int | None = -1,
+) -> csr_matrix:
+    """An embedding of unit length for each label, close to one sample of each of its groups.
+
+    Algorithm 1 of EAGLE (Shen et al. 2020) for all labels at once: from the sum of all samples
+    of a label's groups, `iterations` steps of length `step` towards the mean of the samples
+    that are closest to it, one of each group (all of them where several are equally close).
+    `groups` `(n_groups, n)` and `group_labels` `(n_groups, n_labels)` are as in `Eagle.fit`; a
+    label that occurs c times in a group weighs c times. Rows of `X` are taken at unit length.
+
+    With `center`, the samples' mean is taken off first, which texts need: their rows share a
+    large common part. An embedding is then given at the features of its groups' samples;
+    elsewhere it is a multiple of the mean, which makes no difference between samples.
+
+    Where the paper leaves things open: a label without groups has no embedding (an empty row).
+    Where the samples of a label's groups add up to nothing, as in the paper's own example, it
+    starts from a random sample instead (`random_state`), one that is far from the starts of
+    other such labels of the same group.
+
+    >>> X = [[1, 0], [0, 1], [1, 0], [0.6, 0.8]]
+    >>> embeddings = group_label_embeddings(X, [[0, 1], [2, 3]], [[0, 1], [0, 1]])
+    >>> embeddings.toarray().round(2)
+    array([[0.88, 0.47],
+           [0.88, 0.47]], dtype=float32)
+    """
+    problem = Problem.of(X, groups, group_labels)
+    plain = Background.none(problem.X.shape[1])
+    background = Background.of_mean(problem.X) if center else plain
+    search = Search(check_count(iterations, "iterations"), check_number(step, "step"), background)
+    views = list(label_views(problem, search, check_seed(random_state), n_jobs))
+    return stacked(
+        [view.embeddings for view in views], [view.labels for view in views], problem.n_labels
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """How embeddings are found."""
+
+    iterations: int
+    step: float
+    background: Background
+
+
+def label_views(
+    problem: Problem, search: Search, seed: int, n_jobs: int | None
+) -> Iterator[LabelView]:
+    """All labels in order, some at a time: that bounds memory.
+
+    Labels whose samples add up to nothing have zeros there, and come again at the end.
+    """
+    arrays = _arrays(problem, search.background)
+    n_features, n_samples = problem.X.shape[1], problem.X.shape[0]
+    scratch = parallel.PerThread(lambda: _scratch(n_features, n_samples))
+    room = parallel.PerThread(lambda: np.empty(n_features, np.int32))
+    starts = np.full(problem.n_labels, -1, np.int64)
+
+    def view(labels: npt.NDArray[np.int32]) -> tuple[LabelView, npt.NDArray[np.bool_]]:
+        weights = csr_matrix(problem.label_groups[labels] @ problem.groups)
+        weights.sort_indices()
+        lengths_of = np.diff(problem.X.indptr)[weights.indices]
+        ends = np.concatenate([[0], np.cumsum(lengths_of)])[weights.indptr]
+        capacity = int(np.minimum(np.diff(ends), n_features).sum())
+        indptr, indices, data, scores, vague = embed(
+            arrays, labels, weights.indptr, weights.indices, weights.data, starts[labels],
+            search.iterations, search.step, _NOTHING, room.value, scratch.value, capacity,
+        )  # fmt: skip
+        found = LabelView(
+            labels,
+            csr_matrix((data, indices, indptr), shape=(len(labels), n_features)),
+            csr_matrix((scores, weights.indices, weights.indptr), shape=weights.shape),
+        )
+        return found, vague
+
+    vague = []
+    for found, unclear in parallel.stream(view, _chunks(problem), n_jobs=n_jobs):
+        yield found
+        vague.append(found.labels[unclear])
+    again = _start_apart(problem, np.concatenate(vague), starts, seed)
+    if len(again):
+        yield view(again)[0]
+
+
+def stacked(
+    parts: list[csr_matrix], labels_of: list[npt.NDArray[np.int32]], n_labels: int
+) -> csr_matrix:
+    """Rows of labels, part by part, in the order of labels."""
+    rows = csr_matrix(vstack(parts, format="csr"))
+    labels = np.concatenate(labels_of)
+    last = np.zeros(n_labels, np.int64)
+    last[labels] = np.arange(len(labels))  # a label that came again counts as it came last
+    return rows if len(labels) == n_labels else csr_matrix(rows[last])
+
+
+def _start_apart(
+    problem: Problem, vague: npt.NDArray[np.int32], starts: npt.NDArray[np.int64], seed: int
+) -> npt.NDArray[np.int32]:
+    """Gives labels whose samples add up to nothing a sample to start from; returns which.
+
+    Labels of the same groups would all find the same embedding; so each starts from the
+    sample of one of its groups that is least like the starts of such labels before it.
+    """
+    begun: dict[int, list[int]] = {}  # starts of labels by group
+    for label in vague.tolist():
+        own = problem.label_groups.indices[
+            problem.label_groups.indptr[label] : problem.label_groups.indptr[label + 1]
+        ]
+        if len(own) == 0:
+            continue
+        rng = np.random.default_rng((seed, label))
+        group = int(rng.choice(own))
+        bounds = problem.groups.indptr[group : group + 2]
+        members = rng.permutation(problem.groups.indices[bounds[0] : bounds[1]])
+        others = begun.get(group, [])
+        likeness = np.zeros(len(members))
+        if others:
+            likeness = np.asarray((problem.X[members] @ problem.X[others].T).max(axis=1).todense())
+        starts[label] = members[int(np.argmin(likeness.ravel()))]
+        for j in own.tolist():
+            begun.setdefault(j, []).append(int(starts[label]))
+    return vague[starts[vague] >= 0]
+
+
+def _arrays(problem: Problem, background: Background) -> GroupArrays:
+    X, groups, labels = problem.X, problem.groups, problem.label_groups
+    return GroupArrays(
+        X.indptr, X.indices, X.data, groups.indptr, groups.indices, labels.indptr, labels.indices,
+        labels.data, background.mean, float(np.square(background.mean, dtype=np.float64).sum()),
+        background.low(X), background.shrink,
+    )  # fmt: skip
+
+
+def _scratch(n_features: int, n_samples: int) -> Scratch:
+    return Scratch(
+        np.zeros(n_features), np.zeros(n_features), np.zeros(n_samples), np.zeros(n_samples)
+    )
+
+
+def _chunks(problem: Problem) -> list[npt.NDArray[np.int32]]:
+    """Labels in order, cut where their candidate samples have enough features."""
+    group_entries = problem.groups @ np.diff(problem.X.indptr).astype(np.float64)
+    present = problem.label_groups.indices
+    entries = np.add.reduceat(
+        np.append(group_entries[present], 0), problem.label_groups.indptr[:-1]
+    ) * (np.diff(problem.label_groups.indptr) > 0)
+    chunk = (np.cumsum(entries) // _CHUNK_ENTRIES).astype(np.int64)
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(chunk)) + 1, [problem.n_labels]])
+    return [np.arange(first, last, dtype=np.int32) for first, last in pairwise(bounds.tolist())]

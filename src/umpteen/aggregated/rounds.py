@@ -1,0 +1,84 @@
+"""Labels handed out anew by what a classifier thinks of samples that it has not seen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+
+from umpteen.aggregated.problem import Problem
+from umpteen.base import ExtremeClassifier
+
+_LEAST = 1e-6  # of a score that is a probability: beyond that, small ones say nothing more
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What classifiers that did not learn from a sample's groups say about it."""
+
+    scores: csr_matrix  # (n, n_labels), of the labels of its groups
+    agreement: float  # of their answers with the groups' labels, 0 to 1
+
+
+def held_out(
+    problem: Problem,
+    assigned: csr_matrix,
+    solver: ExtremeClassifier,
+    folds: npt.NDArray[np.int64],
+) -> Judged:
+    """Train on the other folds of groups, judge the samples of each fold.
+
+    A group is in one fold; a sample of several groups is judged with the first of them, and
+    not learned from where any of its groups is judged.
+    """
+    members = problem.groups.T.tocsr()  # (n, n_groups)
+    fold_of = folds[members.indices[members.indptr[:-1]]]  # every sample is in a group
+    n_best = max(1, round(problem.labels_per_sample))
+    scores = np.zeros(problem.candidates.nnz, np.float32)
+    answers = np.full((problem.X.shape[0], n_best), -1, np.int32)
+    for fold in range(int(folds.max()) + 1):
+        hidden = np.asarray((members @ (folds == fold).astype(np.float32)) > 0).ravel()
+        learned = np.flatnonzero(~hidden & (np.diff(assigned.indptr) > 0))
+        rows = np.flatnonzero(fold_of == fold)
+        if len(rows) == 0 or len(learned) == 0:
+            continue
+        model = clone(solver).fit(problem.features[learned], assigned[learned])
+        asked = problem.candidates[rows]
+        found = model.score_labels(problem.features[rows], asked)
+        scores[_positions(problem.candidates, rows)] = found.data
+        answers[rows] = model.predict_topk(problem.features[rows], k=n_best).labels
+    parts = (_comparable(scores), problem.candidates.indices, problem.candidates.indptr)
+    pairs = csr_matrix(parts, shape=problem.candidates.shape)
+    return Judged(pairs, agreement(problem, answers))
+
+
+def agreement(problem: Problem, answers: npt.NDArray[np.int32]) -> float:
+    """How well the labels that samples were given (-1: none) add up to those of their groups.
+
+    The share of answers that the groups' counts have room for. It needs no true labels of
+    samples, yet rises and falls with the precision that they would show: it estimates the
+    quality of an assignment, and so whether one is worth it at all.
+    """
+    rows = np.repeat(np.arange(len(answers)), answers.shape[1])
+    given = csr_matrix(
+        ((answers.ravel() >= 0).astype(np.float32), (rows, np.maximum(answers.ravel(), 0))),
+        shape=(len(answers), problem.n_labels),
+    )
+    per_group = csr_matrix(problem.groups @ given)
+    room = per_group.minimum(problem.group_labels)
+    return float(room.sum()) / max(1.0, float(per_group.sum()))
+
+
+def _positions(pairs: csr_matrix, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where the entries of some rows stand."""
+    lengths = np.diff(pairs.indptr)[rows]
+    ends = np.cumsum(lengths)
+    return np.repeat(pairs.indptr[rows] - ends + lengths, lengths) + np.arange(ends[-1])
+
+
+def _comparable(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Logarithms, if scores are probabilities: rounds are averaged, and these have a scale."""
+    if scores.min(initial=0) >= 0 and scores.max(initial=0) <= 1:
+        return np.log(np.maximum(scores, np.float32(_LEAST)))
+    return scores

@@ -1,0 +1,240 @@
+"""Labels known per group: their embeddings, and which samples of a group they fall to."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+
+class GroupArrays(NamedTuple):
+    """Samples, groups and labels as the kernels see them.
+
+    Sample `i` has the features `x_indices[x_indptr[i]:x_indptr[i + 1]]` with `x_data`; group `j`
+    the samples `members[member_indptr[j]:...]`; label `k` occurs in the groups
+    `groups[group_indptr[k]:...]`, `counts` times each. `mean` (features,), whose squares add up
+    to `mean_square`, is taken off every sample; `low` (samples, directions) are the samples'
+    parts along the directions that count less, by the shares `shrink` (directions,).
+    """
+
+    x_indptr: npt.NDArray[np.int32]
+    x_indices: npt.NDArray[np.int32]
+    x_data: npt.NDArray[np.float32]
+    member_indptr: npt.NDArray[np.int32]
+    members: npt.NDArray[np.int32]
+    group_indptr: npt.NDArray[np.int32]
+    groups: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.float32]
+    mean: npt.NDArray[np.float32]
+    mean_square: float
+    low: npt.NDArray[np.float32]
+    shrink: npt.NDArray[np.float32]
+
+
+class Scratch(NamedTuple):
+    """One thread's memory: zeros where a kernel begins and ends."""
+
+    sums: npt.NDArray[np.float64]  # (features,)
+    step: npt.NDArray[np.float64]  # (features,)
+    value: npt.NDArray[np.float64]  # (samples,)
+    wins: npt.NDArray[np.float64]  # (samples,)
+
+
+@njit(nogil=True, cache=True)
+def _add_sample(arrays, sample, weight, sums):
+    for entry in range(arrays.x_indptr[sample], arrays.x_indptr[sample + 1]):
+        sums[arrays.x_indices[entry]] += weight * arrays.x_data[entry]
+
+
+@njit(nogil=True, cache=True)
+def _add_samples(arrays, samples, weights, sums, low_sums):
+    """Adds up weighted samples; returns how often the mean is to be taken off."""
+    total = 0.0
+    for sample in samples:
+        weight = weights[sample]
+        if weight != 0:
+            _add_sample(arrays, sample, weight, sums)
+            for direction in range(len(low_sums)):
+                low_sums[direction] += weight * arrays.low[sample, direction]
+            total += weight
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _support(arrays, samples, sums, features):
+    """The features that some samples have, sorted into `features`; returns how many.
+
+    Marks with infinity in `sums`, which holds zeros before and after.
+    """
+    n = 0
+    for sample in samples:
+        for entry in range(arrays.x_indptr[sample], arrays.x_indptr[sample + 1]):
+            feature = arrays.x_indices[entry]
+            if sums[feature] == 0:
+                sums[feature] = np.inf
+                features[n] = feature
+                n += 1
+    features[:n].sort()
+    for feature in features[:n]:
+        sums[feature] = 0
+    return n
+
+
+@njit(nogil=True, cache=True)
+def _length(arrays, features, sums, low_sums, n_means):
+    """Length of a sum of samples with the mean taken off, directions counting less."""
+    square = 0.0
+    for feature in features:
+        square += sums[feature] * (sums[feature] - 2 * n_means * arrays.mean[feature])
+    square += n_means * n_means * arrays.mean_square
+    for direction in range(len(low_sums)):
+        square -= arrays.shrink[direction] * low_sums[direction] ** 2
+    return np.sqrt(max(0.0, square))
+
+
+@njit(nogil=True, cache=True)
+def _scale(features, sums, low_sums, n_means, factor):
+    for feature in features:
+        sums[feature] *= factor
+    low_sums *= factor
+    return n_means * factor
+
+
+@njit(nogil=True, cache=True)
+def _score(arrays, samples, sums, low_sums, n_means, value):
+    """Similarity of samples to an embedding, but for what is the same for all samples."""
+    for sample in samples:
+        total = 0.0
+        for entry in range(arrays.x_indptr[sample], arrays.x_indptr[sample + 1]):
+            feature = arrays.x_indices[entry]
+            total += arrays.x_data[entry] * (sums[feature] - n_means * arrays.mean[feature])
+        for direction in range(len(low_sums)):
+            shrunk = arrays.shrink[direction] * low_sums[direction]
+            total -= arrays.low[sample, direction] * shrunk
+        value[sample] = total
+
+
+@njit(nogil=True, cache=True)
+def _mark_winners(arrays, label, value, wins):
+    """In each group of the label, every sample with the best value wins the label's count."""
+    for position in range(arrays.group_indptr[label], arrays.group_indptr[label + 1]):
+        group = arrays.groups[position]
+        first, last = arrays.member_indptr[group], arrays.member_indptr[group + 1]
+        best = -np.inf
+        for sample in arrays.members[first:last]:
+            best = max(best, value[sample])
+        for sample in arrays.members[first:last]:
+            if value[sample] == best:
+                wins[sample] += arrays.counts[position]
+
+
+@njit(nogil=True, cache=True)
+def embed(
+    arrays, labels, sample_indptr, samples, weights, starts, iterations, step, nothing, features,
+    scratch, capacity,
+):  # fmt: skip
+    """Algorithm 1 of EAGLE for some labels: their embeddings and their samples' similarities.
+
+    Label `labels[p]` occurs in groups of the samples `samples[sample_indptr[p]:...]`, which
+    weigh `weights` in its first embedding; where `starts[p]` is not negative, that sample is
+    the first embedding. Returns the embeddings as CSR (`indptr`, `indices`, `data` of at most
+    `capacity` entries), `scores` in the order of `samples`, and which labels are `vague`: their
+    first sum is zero, but for the share `nothing` of what was added, and so they stay. An
+    embedding is given at the features of its samples; elsewhere it is a multiple of the mean,
+    which makes no difference between samples. `features` (features,) is room to work. Costs one
+    pass over the samples for the start and two for each iteration.
+    """
+    n_labels, n_directions = len(labels), len(arrays.shrink)
+    indptr = np.zeros(n_labels + 1, np.int64)
+    indices = np.empty(capacity, np.int32)
+    data = np.empty(capacity, np.float32)
+    scores = np.empty(len(samples), np.float32)
+    vague = np.zeros(n_labels, np.bool_)
+    sums, value, wins = scratch.sums, scratch.value, scratch.wins
+    low_sums, low_step = np.zeros(n_directions), np.zeros(n_directions)
+    for p in range(n_labels):
+        own = samples[sample_indptr[p] : sample_indptr[p + 1]]
+        used = features[: _support(arrays, own, sums, features)]
+        low_sums[:] = 0
+        if starts[p] >= 0:
+            wins[starts[p]] = 1
+        else:
+            for i in range(len(own)):
+                wins[own[i]] = weights[sample_indptr[p] + i]
+        total = _add_samples(arrays, own, wins, sums, low_sums)
+        n_means = total if arrays.mean_square > 0 else 0.0
+        wins[own] = 0
+        length = _length(arrays, used, sums, low_sums, n_means)
+        vague[p] = length <= nothing * total
+        n_means = _scale(used, sums, low_sums, n_means, 0.0 if vague[p] else 1 / length)
+        _score(arrays, own, sums, low_sums, n_means, value)
+        for _ in range(0 if vague[p] else iterations):
+            _mark_winners(arrays, labels[p], value, wins)
+            low_step[:] = 0
+            step_means = _add_samples(arrays, own, wins, scratch.step, low_step)
+            wins[own] = 0
+            length = _length(arrays, used, scratch.step, low_step, step_means)
+            if length > 0:
+                for feature in used:
+                    sums[feature] += step / length * scratch.step[feature]
+                low_sums += step / length * low_step
+                n_means += step / length * step_means
+                new_length = _length(arrays, used, sums, low_sums, n_means)
+                if new_length > 0:
+                    n_means = _scale(used, sums, low_sums, n_means, 1 / new_length)
+                _score(arrays, own, sums, low_sums, n_means, value)
+            for feature in used:
+                scratch.step[feature] = 0
+        for i in range(len(own)):
+            scores[sample_indptr[p] + i] = value[own[i]]
+        first = indptr[p]
+        for i in range(len(used)):
+            indices[first + i] = used[i]
+            data[first + i] = sums[used[i]] - n_means * arrays.mean[used[i]]
+        indptr[p + 1] = first + len(used)
+        sums[used] = 0
+        value[own] = 0
+    return indptr, indices[: indptr[-1]], data[: indptr[-1]], scores, vague
+
+
+@njit(nogil=True, cache=True)
+def _place(indices, first, last, label):
+    """Where a label stands in a sorted row that has it."""
+    while first < last:
+        middle = (first + last) // 2
+        if indices[middle] < label:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@njit(nogil=True, cache=True)
+def assign(
+    member_indptr, members, label_indptr, labels, wanted, score_indptr, score_labels, scores, chosen
+):
+    """Algorithm 2 of EAGLE: marks in `chosen` the pairs of samples and labels that are given.
+
+    Label `labels[q]` of group `j` (`q` from `label_indptr[j]` to `label_indptr[j + 1]`) goes to
+    the `wanted[q]` members with the best scores; equal scores stand by sample number. `scores`
+    is CSR (samples, labels) and has every label of a group for each of its members; `chosen`
+    has its order. Costs the number of pairs, times the logarithm of labels per group.
+    """
+    for group in range(len(member_indptr) - 1):
+        own = members[member_indptr[group] : member_indptr[group + 1]]
+        places = np.empty(len(own), np.int64)
+        values = np.empty(len(own), np.float32)
+        for q in range(label_indptr[group], label_indptr[group + 1]):
+            for i in range(len(own)):
+                first, last = score_indptr[own[i]], score_indptr[own[i] + 1]
+                places[i] = _place(score_labels, first, last, labels[q])
+                values[i] = scores[places[i]]
+            n = int(min(wanted[q], len(own)))
+            if n == 1:
+                chosen[places[np.argmax(values)]] = True
+            elif n == len(own):
+                chosen[places] = True
+            else:
+                order = np.argsort(-values, kind="mergesort")
+                for i in range(n):
+                    chosen[places[order[i]]] = True
