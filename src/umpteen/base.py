@@ -25,6 +25,8 @@ from umpteen.validation import (
     is_single_label,
 )
 
+_BLOCK_SCORES = 2**22  # scores of all labels held at a time
+
 
 @dataclass(frozen=True, eq=False)
 class TopK:
@@ -136,6 +138,15 @@ class TopK:
             )
 
 
+def _table_of(top: TopK, n_labels: int) -> npt.NDArray[np.float32]:
+    """(samples, n_labels): scores, and for what is not offered 0 or the lowest if negative."""
+    given = top.labels >= 0
+    lowest = np.min(top.scores, axis=1, initial=0, where=given, keepdims=True)
+    table = np.repeat(lowest, n_labels, axis=1)
+    table[np.nonzero(given)[0], top.labels[given]] = top.scores[given]
+    return table
+
+
 def _as_label_ids(labels: Any) -> npt.NDArray[np.int32]:
     ids = np.asarray(labels)
     if ids.size and (
@@ -193,6 +204,43 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """The `k` best labels of each sample with their scores, best first."""
         k = check_k(k)
         return self._topk(self._check_predict(X), k)
+
+    def score_labels(self, X: Any, candidates: Any) -> csr_matrix:
+        """The scores of given labels for each sample, stored exactly where `candidates` are.
+
+        `candidates` has the forms of `Y`: an indicator `(n, n_labels)` with non-zero = asked, or
+        a list of label-id lists. The scores are those that `predict_topk` would give if it looked
+        everywhere. A label that it would not offer a sample even then, such as one that had no
+        samples in training, gets 0, or the sample's lowest score if that is negative: it is never
+        put before what is offered, and no score is infinite.
+
+        >>> from umpteen import NearestCentroid
+        >>> model = NearestCentroid().fit([[1, 1, 0], [1, 0, 0], [0, 0, 2]], [[0], [0, 1], [2]])
+        >>> model.score_labels([[0, 1, 1]], [[0, 2]]).toarray().round(3)
+        array([[0.271, 0.   , 0.707]], dtype=float32)
+        """
+        X = self._check_predict(X)
+        asked = check_labels(
+            candidates, n_samples=X.shape[0], n_labels=self.n_labels_, name="candidates"
+        )
+        scores = self._scores_of(X, asked)
+        return csr_matrix((scores, asked.indices.copy(), asked.indptr.copy()), shape=asked.shape)
+
+    def _scores_of(self, X: Features, candidates: csr_matrix) -> npt.NDArray[np.float32]:
+        """The score of each entry of `candidates`, for checked input."""
+        scores = np.empty(candidates.nnz, np.float32)
+        size = max(1, _BLOCK_SCORES // self.n_labels_)
+        for first in range(0, X.shape[0], size):
+            part = candidates[first : first + size]
+            table = _table_of(self._every_label(X[first : first + size]), self.n_labels_)
+            rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+            start = candidates.indptr[first]
+            scores[start : start + part.nnz] = table[rows, part.indices]
+        return scores
+
+    def _every_label(self, X: Features) -> TopK:
+        """All labels with their scores, none overlooked."""
+        return self._topk(X, self.n_labels_)
 
     def predict(self, X: Any) -> Any:
         """The labels of each sample: a sparse indicator `(n, n_labels)`.

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,7 +16,14 @@ from umpteen.linear.explanation import Explanation, explain_label, explain_newco
 from umpteen.linear.label_changes import LabelChanges
 from umpteen.linear.label_texts import LabelTexts, choose_weight
 from umpteen.linear.resources import Estimate, check_budget, estimate_fit
-from umpteen.linear.search import Answer, Search, merged, search_newcomers, search_trees
+from umpteen.linear.search import (
+    Answer,
+    Search,
+    merged,
+    score_candidates,
+    search_newcomers,
+    search_trees,
+)
 from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree
 from umpteen.progress import Verbose, progress_bar
@@ -241,6 +249,16 @@ class LabelTree(LabelChanges):
             return TopK(*self._find(X, k, search))
         best = self._find(X, max(k, self.label_texts_.n_candidates), search)
         return TopK(*self.label_texts_.blend(X, best, k, self.n_jobs))
+
+    def _scores_of(self, X: Features, candidates: csr_matrix) -> npt.NDArray[np.float32]:
+        texts = self.label_texts_
+        if self.newcomers_ is not None or (texts is not None and texts.weight):
+            return super()._scores_of(X, candidates)
+        return score_candidates(self.trees_, as_csr(X), candidates, self._search())
+
+    def _every_label(self, X: Features) -> TopK:
+        widest = max(tree.hierarchy.n_nodes for tree in self.trees_)
+        return self._topk(X, self.n_labels_, beam_width=widest)
 
     def _find(self, X: csr_matrix, k: int, search: Search) -> Answer:
         """The best of the trees and of the labels that came later."""

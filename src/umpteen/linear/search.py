@@ -1,6 +1,6 @@
 """Prediction: beam search in every tree, block of rows by block, and the trees' average."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen import parallel
 from umpteen.kernels.beam import average, beam_search
+from umpteen.kernels.candidates import score_ways
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.chunks import upper_view
 from umpteen.linear.tree import Tree
@@ -99,3 +100,69 @@ def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
         return rows(0)
     parts = parallel.run(rows, range(0, n, size), n_jobs=search.n_jobs)
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def score_candidates(
+    trees: Sequence[Tree], X: csr_matrix, candidates: csr_matrix, search: Search
+) -> FloatArray:
+    """The score of every entry of `candidates`, as if the beam were as wide as the trees.
+
+    A label that has no place in a tree counts zero there.
+    """
+    total = np.zeros(candidates.nnz, np.float32)
+    for tree in trees:
+        numbers = _numbers_of(tree, candidates.shape[1])[candidates.indices]
+        known = numbers >= 0
+        starts = np.concatenate([[0], np.cumsum(known)])[candidates.indptr]
+        logs = np.zeros(candidates.nnz, np.float32)
+        logs[known] = _score_numbers(tree, X, starts, numbers[known], search)
+        total += _probabilities(numbers, logs)
+    return total / np.float32(len(trees))
+
+
+def _numbers_of(tree: Tree, n_labels: int) -> IntArray:
+    """The number of each label in the tree, -1 where it has no place."""
+    order, numbers = tree.hierarchy.label_order, np.full(n_labels, -1, np.int32)
+    numbers[order] = tree.hierarchy.n_nodes + np.arange(len(order))
+    return numbers
+
+
+def _score_numbers(
+    tree: Tree, X: csr_matrix, starts: npt.NDArray[np.int64], numbers: IntArray, search: Search
+) -> FloatArray:
+    """Logarithms of scores; row i asks for the labels `numbers[starts[i]:starts[i + 1]]`."""
+    features, parents = frozen_csr(X), tree.hierarchy.parents()
+    layers, logs = tree.hierarchy.layers(), np.empty(len(numbers), np.float32)
+
+    def score(rows: tuple[int, int]) -> FloatArray:
+        first, last = rows
+        ways = [numbers[starts[first] : starts[last]]]
+        for _ in layers:
+            ways.append(parents[ways[-1]])
+        return score_ways(  # type: ignore[no-any-return]
+            *features, X.shape[1], first, tree.arrays, starts[first : last + 1] - starts[first],
+            np.array(ways[::-1]), search.path_weight, search.logistic,
+        )  # fmt: skip
+
+    at_root, below = tree.widths
+    nodes = np.minimum(np.diff(starts), len(layers[-1]))
+    fair_share = -(-X.shape[0] // parallel.n_threads(search.n_jobs))
+    blocks = list(_blocks(np.maximum(at_root, nodes * below), fair_share))
+    for (first, last), part in zip(
+        blocks, parallel.run(score, blocks, n_jobs=search.n_jobs), strict=True
+    ):
+        logs[starts[first] : starts[last]] = part
+    return logs
+
+
+def _blocks(cells: npt.NDArray[np.integer], most_rows: int) -> Iterator[tuple[int, int]]:
+    """Rows from first to before last whose list, as wide as the widest needs, is not too long."""
+    first = widest = 0
+    for row, cells_here in enumerate(cells.tolist()):
+        widest = max(widest, cells_here)
+        too_long = (row - first + 1) * widest > _BLOCK_CELLS
+        if row > first and (too_long or row - first == most_rows):
+            yield first, row
+            first, widest = row, cells_here
+    if first < len(cells):
+        yield first, len(cells)
