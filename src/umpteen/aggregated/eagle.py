@@ -157,23 +157,24 @@ class Eagle(ExtremeClassifier):
         agreement: list[float] = []
         with progress_bar("Finding whose labels they are", 1 + n_rounds, self.verbose) as bar:
             scores, embeddings = self._similarities(problem, seed)
-            ballots = [handed_out(problem, scores, self.samples_per_label)]
+            assigned = handed_out(problem, scores, self.samples_per_label)
+            ballots = [assigned]
             bar.advance(1)
             rng = np.random.default_rng(seed)
             total = np.zeros_like(scores.data)
             for _ in range(n_rounds):
                 folds = rng.permutation(problem.groups.shape[0]) % self.folds
-                judged = held_out(problem, ballots[-1], solver, folds)
+                judged = held_out(problem, assigned, solver, folds)
                 bar.advance(1)
                 if agreement and judged.agreement < max(agreement):
                     break
                 agreement.append(judged.agreement)
                 total += judged.scores.data
-                parts = (total, scores.indices, scores.indptr)
-                mean_scores = csr_matrix(parts, shape=scores.shape)
-                ballots.append(handed_out(problem, mean_scores, self.samples_per_label))
+                so_far = csr_matrix((total, scores.indices, scores.indptr), shape=scores.shape)
+                assigned = handed_out(problem, so_far, self.samples_per_label)
+                ballots.append(handed_out(problem, judged.scores, self.samples_per_label))
         self.solver_ = self._final(solver, problem.features, ballots[-self.votes :])
-        self.assigned_labels_, self.label_embeddings_ = ballots[-1], embeddings
+        self.assigned_labels_, self.label_embeddings_ = assigned, embeddings
         self.agreement_ = agreement
         return self
 
