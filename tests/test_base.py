@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_matrix
 
-from umpteen import TopK
+from umpteen import TopK, base
+from umpteen.base import ExtremeClassifier
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 
 TOP = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
@@ -94,3 +95,47 @@ def test_from_csr_ranks_as_by_sorting(table, k):
 
 def test_from_csr_undoes_to_csr():
     assert TopK.from_csr(TOP.to_csr(3), k=2) == TOP
+
+
+class FromTable(ExtremeClassifier):
+    """Row i of `X` is a row of scores; labels with -99 are not offered."""
+
+    most_rows = 0
+
+    def fit(self, X, Y):
+        self._check_fit(X, Y)
+        return self
+
+    def _topk(self, X, k):
+        self.most_rows = max(self.most_rows, X.shape[0])
+        table = np.where(X == -99, -np.inf, X)
+        order = np.argsort(-table, axis=1, kind="stable")[:, :k]
+        scores = np.take_along_axis(table, order, axis=1)
+        return TopK(np.where(np.isneginf(scores), -1, order), scores)
+
+
+NOT_OFFERED = -99
+TABLE = np.float32([[3, -2, NOT_OFFERED, 1], [NOT_OFFERED, 2, 1, 5], [NOT_OFFERED] * 4])
+
+
+@pytest.mark.parametrize("block_scores", [1, 4, 8, 100])
+def test_labels_that_are_not_offered_never_come_before_those_that_are(block_scores, monkeypatch):
+    """Zero, or the sample's lowest score if that is negative; in any blocks."""
+    monkeypatch.setattr(base, "_BLOCK_SCORES", block_scores)
+    model = FromTable().fit(TABLE, np.eye(3, 4))
+    scores = model.score_labels(TABLE, np.ones((3, 4)))
+    np.testing.assert_array_equal(scores.toarray(), [[3, -2, -2, 1], [0, 2, 1, 5], [0, 0, 0, 0]])
+    assert scores.nnz == 12
+    assert model.most_rows * 4 <= max(4, block_scores)
+
+
+@given(arrays(np.bool_, (3, 4)), st.integers(1, 12))
+def test_scores_are_stored_where_labels_were_asked_for(asked, block_scores):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "_BLOCK_SCORES", block_scores)
+        scores = FromTable().fit(TABLE, np.eye(3, 4)).score_labels(TABLE, asked)
+    filled = np.float32([[3, -2, -2, 1], [0, 2, 1, 5], [0, 0, 0, 0]])
+    assert (scores.dtype, scores.shape) == (np.float32, (3, 4))
+    np.testing.assert_array_equal(scores.indices, np.nonzero(asked)[1])
+    np.testing.assert_array_equal(np.diff(scores.indptr), asked.sum(axis=1))
+    np.testing.assert_array_equal(scores.data, filled[asked])

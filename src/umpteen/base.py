@@ -226,22 +226,6 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         scores = self._scores_of(X, asked)
         return csr_matrix((scores, asked.indices.copy(), asked.indptr.copy()), shape=asked.shape)
 
-    def _scores_of(self, X: Features, candidates: csr_matrix) -> npt.NDArray[np.float32]:
-        """The score of each entry of `candidates`, for checked input."""
-        scores = np.empty(candidates.nnz, np.float32)
-        size = max(1, _BLOCK_SCORES // self.n_labels_)
-        for first in range(0, X.shape[0], size):
-            part = candidates[first : first + size]
-            table = _table_of(self._every_label(X[first : first + size]), self.n_labels_)
-            rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-            start = candidates.indptr[first]
-            scores[start : start + part.nnz] = table[rows, part.indices]
-        return scores
-
-    def _every_label(self, X: Features) -> TopK:
-        """All labels with their scores, none overlooked."""
-        return self._topk(X, self.n_labels_)
-
     def predict(self, X: Any) -> Any:
         """The labels of each sample: a sparse indicator `(n, n_labels)`.
 
@@ -278,6 +262,22 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         """The label ids, as scikit-learn calls them."""
         self._check_fitted()
         return np.arange(self.n_labels_)
+
+    def _scores_of(self, X: Features, candidates: csr_matrix) -> npt.NDArray[np.float32]:
+        """The score of each entry of `candidates`, for checked input."""
+        scores = np.empty(candidates.nnz, np.float32)
+        size = max(1, _BLOCK_SCORES // self.n_labels_)
+        for first in range(0, X.shape[0], size):
+            part = candidates[first : first + size]
+            table = _table_of(self._every_label(X[first : first + size]), self.n_labels_)
+            rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+            start = candidates.indptr[first]
+            scores[start : start + part.nnz] = table[rows, part.indices]
+        return scores
+
+    def _every_label(self, X: Features) -> TopK:
+        """All labels with their scores, none overlooked."""
+        return self._topk(X, self.n_labels_)
 
     def _check_fit(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
         """Checked `X` and `Y`; notes what every fitted classifier knows about them."""

@@ -238,6 +238,21 @@ BAD_LABELS = {
     "complex": Refused(lambda Y: Y.astype(np.complex64), LabelsError, "use real numbers"),
 }
 
+_SHARED = (
+    "one row more", "negative", "NaN", "index out of range", "texts in lists",
+    "texts", "fractions in lists", "negative id", "single id with a fraction", "three dimensions",
+)  # fmt: skip
+
+BAD_CANDIDATES = {name: BAD_LABELS[name] for name in _SHARED} | {
+    "transposed": Refused(lambda Y: Y.T, LabelsShapeError, "pass candidates.T"),
+    "None": Refused(lambda Y: None, LabelsError, "candidates"),
+    "one column less": Refused(lambda Y: Y[:, :-1], LabelsShapeError, "6 labels are known"),
+    "one column more": Refused(
+        lambda Y: sparse.hstack([Y, Y[:, :1]]), LabelsShapeError, "6 labels are known"
+    ),
+    "unknown id": Refused(lambda Y: [[N_LABELS], *_lists(Y)[1:]], LabelsError, "ids end at 5"),
+}
+
 
 def _table(lines: dict[str, Any]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("line", lines.values(), ids=lines)
@@ -266,6 +281,22 @@ def test_labels_in_other_clothes_give_the_same_bits(case, line):
     assert model.n_labels_ == N_LABELS
     assert model.predict_topk(X, k=2) == case.fitted(X, Y).predict_topk(X, k=2)
     assert model.score(X, line(Y)) == 1.0
+
+
+@_table(SAME_LABELS)
+def test_candidates_in_other_clothes_give_the_same_bits(case, line):
+    X, Y = checkerboard()
+    model = case.fitted(X, Y)
+    scores, expected = model.score_labels(X, line(Y)), model.score_labels(X, Y)
+    for part in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(scores, part), getattr(expected, part))
+
+
+@_table(BAD_CANDIDATES)
+def test_bad_candidates_are_refused_with_advice(case, line):
+    X, Y = checkerboard()
+    with pytest.raises(line.error, match=line.advice):
+        case.fitted(X, Y).score_labels(X, line.change(Y))
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value encountered in divide")

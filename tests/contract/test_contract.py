@@ -104,6 +104,45 @@ def test_fewer_labels_are_the_first_of_more(case):
 
 
 @pytest.mark.parametrize("dense", [True, False])
+def test_given_labels_are_scored_as_they_are_predicted(case, dense):
+    """Scores that came from elsewhere could not be compared with those of the answer."""
+    X, Y = noise()
+    X = X.toarray() if dense else X
+    model, candidates = case.fitted(X, Y), noise(seed=1)[1]
+    scores = model.score_labels(X, candidates)
+    assert (scores.dtype, scores.shape) == (np.float32, Y.shape)
+    np.testing.assert_array_equal(scores.indptr, candidates.indptr)
+    np.testing.assert_array_equal(scores.indices, candidates.indices)
+    assert np.isfinite(scores.data).all()
+    offered = model.predict_topk(X, k=Y.shape[1]).to_csr(Y.shape[1])
+    given = csr_matrix(offered != 0)
+    both = candidates.multiply(given).nonzero()
+    assert len(both[0]) > 100
+    np.testing.assert_array_equal(np.asarray(scores[both]), np.asarray(offered[both]))
+
+
+def test_nothing_asked_gets_no_scores(case):
+    X, Y = checkerboard()
+    model = case.fitted(X, Y)
+    assert model.score_labels(X, [[]] * N_SAMPLES).nnz == 0
+    assert model.score_labels(X, 0 * Y).nnz == 0
+    assert model.score_labels(X[:0], Y[:0]).shape == (0, N_LABELS)
+
+
+def test_relevant_labels_score_higher_than_others(case):
+    X, Y = checkerboard()
+    scores = case.fitted(X, Y).score_labels(X, np.ones(Y.shape)).toarray()
+    relevant = Y.toarray() > 0
+    assert (np.where(relevant, scores, np.inf).min(1) > np.where(relevant, 0, scores).max(1)).all()
+
+
+def test_same_scores_of_given_labels_for_any_number_of_threads(case):
+    X, Y = noise(3000)
+    one, two = (case.fitted(X, Y, n_jobs=n).score_labels(X, Y) for n in (1, 4))
+    assert one.data.tobytes() == two.data.tobytes()
+
+
+@pytest.mark.parametrize("dense", [True, False])
 def test_same_bits_for_any_number_of_threads(case, dense):
     """Otherwise a result could not be reproduced on another machine."""
     X, Y = noise(3000)
@@ -195,11 +234,14 @@ def test_a_refused_fit_leaves_the_old_model(case):
     assert model.score(X, Y) == 1.0
 
 
-@pytest.mark.parametrize("use", ["predict", "predict_topk", "score", "save", "classes_"])
+@pytest.mark.parametrize(
+    "use", ["predict", "predict_topk", "score_labels", "score", "save", "classes_"]
+)
 def test_an_unfitted_model_says_so(case, use, tmp_path):
     X, Y = checkerboard()
     model = case.build()
-    arguments = {"score": (X, Y), "save": (tmp_path / "model",)}.get(use, (X,))
+    more = {"score": (X, Y), "score_labels": (X, Y), "save": (tmp_path / "model",)}
+    arguments = more.get(use, (X,))
     with pytest.raises(NotFittedError, match="call fit"):
         getattr(model, use)(*arguments)
     assert not list(tmp_path.iterdir())
@@ -288,7 +330,10 @@ def test_input_is_never_modified_and_may_be_read_only(case):
     before = [part.tobytes() for part in arrays]
     for part in arrays:
         part.flags.writeable = False
-    case.fitted(X, Y).predict_topk(X)
+    model = case.fitted(X, Y)
+    model.predict_topk(X)
+    scores = model.score_labels(X, Y)
+    assert not any(np.shares_memory(scores.indices, part) for part in arrays)
     assert [part.tobytes() for part in arrays] == before
     same = (m.data is a for m, a in ((X, arrays[0]), (Y, arrays[3])))
     assert all(same)
