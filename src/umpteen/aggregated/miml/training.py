@@ -1,0 +1,148 @@
+"""Training of the network: bags in mini-batches, judged on bags held out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from umpteen.aggregated.miml.losses import LOSSES, Target
+from umpteen.aggregated.miml.mask import affinities, assignment_mask
+from umpteen.aggregated.miml.network import as_tensor, instance_logits
+from umpteen.progress import Bar
+from umpteen.validation import Features
+
+Floats = npt.NDArray[np.float32]
+Layers = list[tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True)
+class BagData:
+    """Instances in rows of unit length, bags with at least one each, and what is known of bags."""
+
+    X: Features  # (instances, features)
+    groups: csr_matrix  # (bags, instances)
+    counts: csr_matrix  # (bags, labels)
+    embeddings: Features | None  # (labels, features); None is no mask
+
+    def choose(self, bags: npt.NDArray[np.intp]) -> "BagData":
+        """Some of the bags."""
+        return BagData(self.X, self.groups[bags], self.counts[bags], self.embeddings)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; what `CoAttentionMIML` says of its parameters of the same names."""
+
+    n_concepts: int
+    temperature: float
+    loss: str
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    patience: int
+    scale: float  # of the instances: their entries are near 1 then, as weights are drawn for
+    device: torch.device
+
+
+def train(
+    data: BagData,
+    held_out: BagData | None,
+    layers: Layers,
+    settings: Settings,
+    random: np.random.RandomState,
+    bar: Bar,
+) -> list[float]:
+    """Adjust `layers` in place; returns the score on held-out bags after each epoch.
+
+    With held-out bags, the layers of the best epoch are kept, the later of two as good ones, and
+    training ends after `patience` epochs without a better one.
+    """
+    tensors = [tensor.requires_grad_() for layer in layers for tensor in layer]
+    optimizer = torch.optim.Adam(tensors, lr=settings.learning_rate)
+    scores: list[float] = []
+    best, best_epoch = [tensor.detach().clone() for tensor in tensors], -1
+    for epoch in range(settings.epochs):
+        loss = _one_epoch(data, layers, optimizer, settings, random)
+        bar.advance(1, loss=loss)
+        if held_out is None:
+            continue
+        scores.append(count_overlap(held_out, layers, settings))
+        if scores[-1] >= max(scores):
+            best, best_epoch = [tensor.detach().clone() for tensor in tensors], epoch
+        elif epoch - best_epoch >= settings.patience:
+            break
+    with torch.no_grad():
+        for tensor, kept in zip(tensors, best if held_out is not None else tensors, strict=True):
+            tensor.requires_grad_(False).copy_(kept)
+    return scores
+
+
+def count_overlap(data: BagData, layers: Layers, settings: Settings) -> float:
+    """Part of the labels of bags that the best labels of their instances account for.
+
+    Each instance names as many labels as instances have on average, at least one. Needs no
+    label of an instance: only how often each label is in the bag, and how often it was named.
+    """
+    per_instance = max(1, round(data.counts.sum() / data.groups.nnz))
+    shared = 0.0
+    for bags in _batches(data, settings.batch_size, None):
+        members, counts = data.groups[bags], data.counts[bags].toarray()
+        with torch.no_grad():
+            logits = _logits(data, members, layers, settings)
+            named = logits.topk(min(per_instance, logits.shape[1]), dim=1).indices.cpu().numpy()
+        found = np.zeros(counts.shape)
+        of_bag = np.repeat(np.arange(len(bags)), np.diff(members.indptr))
+        np.add.at(found, (of_bag[:, None], named), 1)
+        shared += float(np.minimum(found, counts).sum())
+    return shared / float(data.counts.sum())
+
+
+def bag_loss(
+    data: BagData, bags: npt.NDArray[np.intp], layers: Layers, settings: Settings
+) -> Tensor:
+    """Mean loss of some bags."""
+    members = data.groups[bags]
+    sizes = np.diff(members.indptr).astype(np.int64)
+    mask = None
+    if data.embeddings is not None and settings.temperature and sizes.max() > 1:
+        found = affinities(data.X[members.indices], data.embeddings)
+        mask = torch.from_numpy(assignment_mask(found, sizes, settings.temperature))
+        mask = mask.to(settings.device)
+    logits = _logits(data, members, layers, settings)
+    target = Target.of(data.counts[bags], settings.device)
+    return LOSSES[settings.loss](logits, mask, torch.from_numpy(sizes).to(logits.device), target)
+
+
+def _logits(data: BagData, members: csr_matrix, layers: Layers, settings: Settings) -> Tensor:
+    x = as_tensor(data.X[members.indices] * np.float32(settings.scale), settings.device)
+    return instance_logits(x, layers, settings.n_concepts)
+
+
+def _one_epoch(
+    data: BagData,
+    layers: Layers,
+    optimizer: torch.optim.Optimizer,
+    settings: Settings,
+    random: np.random.RandomState,
+) -> float:
+    total = 0.0
+    for bags in _batches(data, settings.batch_size, random):
+        loss = bag_loss(data, bags, layers, settings)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(bags)
+    return total / data.groups.shape[0]
+
+
+def _batches(
+    data: BagData, size: int, random: np.random.RandomState | None
+) -> Iterator[npt.NDArray[np.intp]]:
+    n_bags = data.groups.shape[0]
+    order = np.arange(n_bags) if random is None else random.permutation(n_bags)
+    for start in range(0, n_bags, size):
+        yield order[start : start + size]
