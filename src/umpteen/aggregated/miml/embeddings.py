@@ -36,7 +36,7 @@ def label_embeddings(
         rows = np.asarray(rows - rows.mean(axis=0), dtype=np.float32)
     first: Any = unit_rows(csr_matrix(group_labels.T) @ (groups @ rows))
     if iterations == 0 or groups.getnnz(axis=1).max(initial=0) <= 1:
-        return csr_matrix(first) if sparse.issparse(first) else first
+        return first  # type: ignore[no-any-return]
     of_labels = csr_matrix(group_labels.T)
 
     def refine(label: int) -> Any:
