@@ -207,8 +207,8 @@ class CoAttentionMIML(ExtremeClassifier):
             random_state=random,
             n_jobs=self.n_jobs,
         )
-        seen = np.flatnonzero(counts.getnnz(axis=0))
         useful = np.flatnonzero((bags.getnnz(axis=1) > 0) & (counts.getnnz(axis=1) > 0))
+        seen = np.flatnonzero(counts[useful].getnnz(axis=0))
         masked = self.temperature > 0 and not alone
         data = BagData(
             units, bags[useful], counts[useful][:, seen], embeddings[seen] if masked else None

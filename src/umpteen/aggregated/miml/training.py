@@ -70,7 +70,7 @@ def train(
         bar.advance(1, loss=loss)
         if held_out is None:
             continue
-        scores.append(count_overlap(held_out, layers, settings))
+        scores.append(count_agreement(held_out, layers, settings))
         if scores[-1] >= max(scores):
             best, best_epoch = [tensor.detach().clone() for tensor in tensors], epoch
         elif epoch - best_epoch >= settings.patience:
@@ -81,24 +81,35 @@ def train(
     return scores
 
 
-def count_overlap(data: BagData, layers: Layers, settings: Settings) -> float:
-    """Part of the labels of bags that the best labels of their instances account for.
+def count_agreement(data: BagData, layers: Layers, settings: Settings) -> float:
+    """How well the labels named for instances account for what tells bags apart, at most 1.
 
-    Each instance names as many labels as instances have on average, at least one. Needs no
-    label of an instance: only how often each label is in the bag, and how often it was named.
+    Each instance names as many labels as instances have on average, at least one. How often a
+    label was named in a bag and how often the bag's list holds it, both relative to the average
+    bag: their correlation over all bags and labels. Needs no label of an instance, and unlike the
+    overlap of both is not impressed by labels that are merely named about as often as they occur.
     """
     per_instance = max(1, round(data.counts.sum() / data.groups.nnz))
-    shared = 0.0
+    sums = np.zeros((5, data.counts.shape[1]))
     for bags in _batches(data, settings.batch_size, None):
-        members, counts = data.groups[bags], data.counts[bags].toarray()
+        members, listed = data.groups[bags], data.counts[bags].toarray().astype(np.float64)
         with torch.no_grad():
             logits = _logits(data, members, layers, settings)
-            named = logits.topk(min(per_instance, logits.shape[1]), dim=1).indices.cpu().numpy()
-        found = np.zeros(counts.shape)
+            best = logits.topk(min(per_instance, logits.shape[1]), dim=1).indices.cpu().numpy()
+        named = np.zeros(listed.shape)
         of_bag = np.repeat(np.arange(len(bags)), np.diff(members.indptr))
-        np.add.at(found, (of_bag[:, None], named), 1)
-        shared += float(np.minimum(found, counts).sum())
-    return shared / float(data.counts.sum())
+        np.add.at(named, (of_bag[:, None], best), 1)
+        parts = (named, listed, named * listed, named * named, listed * listed)
+        sums += [part.sum(axis=0) for part in parts]
+    return _correlation(sums, data.groups.shape[0])
+
+
+def _correlation(sums: npt.NDArray[np.float64], n_bags: int) -> float:
+    """Over all labels, from the sums over bags of a, b, ab, aa and bb of each label."""
+    a, b, ab, aa, bb = sums
+    both = float((ab - a * b / n_bags).sum())
+    spread = float((aa - a * a / n_bags).sum()) * float((bb - b * b / n_bags).sum())
+    return both / float(np.sqrt(spread)) if spread > 0 else 0.0
 
 
 def bag_loss(
