@@ -292,6 +292,11 @@ REFUSED = {
     "more groups than labels": ({"group_labels": [[0]]}, GroupsError, "row j"),
     "negative counts": ({"group_labels": [[-1.0], [1.0]] * np.ones(1)}, LabelsError, "whole"),
     "no label at all": ({"group_labels": [[], []]}, LabelsError, "nothing to learn"),
+    "labels on empty bags only": (
+        {"groups": [[0, 1, 2], []], "group_labels": [[], [1]]},
+        LabelsError,
+        "is empty",
+    ),
     "no rows": ({"X": np.ones((0, 2))}, FeaturesError, "no rows"),
 }
 
@@ -302,6 +307,21 @@ def test_bad_bags_are_refused_with_advice(line):
     arguments = {"X": np.eye(3)[:, :2], "groups": [[0, 2], [1]], "group_labels": [[0, 1], [1]]}
     with pytest.raises(error, match=advice):
         small().fit(**{**arguments, **changes})
+
+
+@pytest.mark.parametrize("parameters", [{"device": "abacus"}, {"temperature": np.inf}])
+def test_a_refused_fit_leaves_the_old_model(parameters):
+    X, kind, bags = kinds_in_bags(3)
+    model = small().fit(X, **bags)
+    with pytest.raises(ParameterError, match=next(iter(parameters))):
+        model.set_params(**parameters).fit(X, **bags)
+    assert model.set_params(device="cpu", temperature=3.0).score(X, kind) > 0.95
+
+
+def test_diverged_training_is_an_error_and_no_model():
+    X, _, bags = kinds_in_bags(3)
+    with pytest.raises(ParameterError, match="use a lower one"):
+        small(learning_rate=1e30).fit(X, **bags)
 
 
 def test_bad_questions_about_bags_are_refused():

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from scipy import sparse
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
@@ -13,11 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.aggregated.miml.embeddings import label_embeddings
 from umpteen.aggregated.miml.mask import unit_rows
-from umpteen.aggregated.miml.network import as_layers, find_device, one_thread
+from umpteen.aggregated.miml.network import as_layers, draw_weights, find_device, one_thread
 from umpteen.aggregated.miml.prediction import BagScorer
-from umpteen.aggregated.miml.training import BagData, Settings, train
+from umpteen.aggregated.miml.training import BagData, Settings, hold_out, train
 from umpteen.base import ExtremeClassifier, TopK
-from umpteen.errors import FeaturesError, GroupsError
+from umpteen.errors import FeaturesError, GroupsError, LabelsError
 from umpteen.parallel import run
 from umpteen.progress import Verbose, progress_bar
 from umpteen.validation import (
@@ -34,7 +33,6 @@ from umpteen.validation import (
 Floats = npt.NDArray[np.float32]
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
-_FEW_BAGS = 20  # below, none are held out
 
 
 class CoAttentionMIML(ExtremeClassifier):
@@ -78,7 +76,7 @@ class CoAttentionMIML(ExtremeClassifier):
         "hidden": _POSITIVE,
         "n_layers": _POSITIVE,
         "n_concepts": _POSITIVE,
-        "temperature": [Interval(Real, 0, None, closed="left")],
+        "temperature": [Interval(Real, 0, 1e6, closed="both")],
         "loss": [StrOptions({"auto", "list", "assigned"})],
         "iterations": [Interval(Integral, 0, None, closed="left")],
         "step": [Interval(Real, 0, None, closed="neither")],
@@ -146,10 +144,12 @@ class CoAttentionMIML(ExtremeClassifier):
         number of each sample; `group_labels` how often each label is in each bag, (bags, labels),
         or a list with the label ids of each bag.
         """
+        check_parameters(self)
+        find_device(self.device)  # before an earlier fit is forgotten
         if groups is None and group_labels is None:
             X, labels = self._check_fit(X, Y)
             bags = csr_matrix(sparse.identity(X.shape[0], dtype=np.float32, format="csr"))
-            return self._learn(X, bags, labels)
+            return self._learn(X, *_useful(bags, labels))
         return self._learn(*self._check_bags(X, Y, groups, group_labels))
 
     def predict_bags(self, X: Any, groups: Any, k: int = 5) -> TopK:
@@ -175,7 +175,6 @@ class CoAttentionMIML(ExtremeClassifier):
     def _check_bags(
         self, X: Any, Y: Any, groups: Any, group_labels: Any
     ) -> tuple[Features, csr_matrix, csr_matrix]:
-        check_parameters(self)
         if Y is not None or groups is None or group_labels is None:
             raise GroupsError(
                 "fit takes either Y, the labels of each sample, or both groups and group_labels, "
@@ -186,6 +185,9 @@ class CoAttentionMIML(ExtremeClassifier):
             raise FeaturesError(f"X has no rows (shape={X.shape}); at least 1 is required")
         bags = check_groups(groups, n_samples=X.shape[0])
         counts = check_group_labels(group_labels, n_groups=bags.shape[0])
+        bags, counts = _useful(bags, counts)
+        if counts.nnz == 0:
+            raise LabelsError("every bag that has labels is empty; there is nothing to learn")
         self._forget()
         self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(counts.shape[1])
         self.single_label_ = False
@@ -193,12 +195,30 @@ class CoAttentionMIML(ExtremeClassifier):
         return X, bags, counts
 
     def _learn(self, X: Features, bags: csr_matrix, counts: csr_matrix) -> Self:
-        device = find_device(self.device)
         random = check_random_state(self.random_state)
         units = unit_rows(X)
+        self.label_embeddings_ = self._embed(units, bags, counts, random)
+        self.seen_labels_ = np.flatnonzero(counts.getnnz(axis=0)).astype(np.int32)
+        embeddings = self.label_embeddings_[self.seen_labels_] if self.temperature else None
+        data = BagData(units, bags, counts[:, self.seen_labels_], embeddings)
+        settings = self._settings(units)
+        widths = [self.hidden] * self.n_layers + [self.n_concepts * len(self.seen_labels_)]
+        drawn = draw_weights(self.n_features_in_, widths, settings.scale, random)
+        with one_thread(), progress_bar("Training", self.epochs, verbose=self.verbose) as bar:
+            layers = as_layers(*drawn, settings.device)
+            parts = hold_out(data, self.validation_fraction, random)
+            self.validation_scores_ = train(*parts, layers, settings, random, bar)
+        self.intercepts_ = [biases.cpu().numpy() for _, biases in layers]
+        self.coefs_ = [weights.cpu().numpy() for weights, _ in layers]
+        self.coefs_[0] = self.coefs_[0] * np.float32(settings.scale)
+        return self
+
+    def _embed(
+        self, X: Features, bags: csr_matrix, counts: csr_matrix, random: np.random.RandomState
+    ) -> Features:
         alone = bags.getnnz(axis=1).max() <= 1  # then the mask is 1, whatever the embeddings
-        embeddings = label_embeddings(
-            units,
+        return label_embeddings(
+            X,
             bags,
             counts,
             iterations=self.iterations,
@@ -207,34 +227,8 @@ class CoAttentionMIML(ExtremeClassifier):
             random_state=random,
             n_jobs=self.n_jobs,
         )
-        useful = np.flatnonzero((bags.getnnz(axis=1) > 0) & (counts.getnnz(axis=1) > 0))
-        seen = np.flatnonzero(counts[useful].getnnz(axis=0))
-        masked = self.temperature > 0 and not alone
-        data = BagData(
-            units, bags[useful], counts[useful][:, seen], embeddings[seen] if masked else None
-        )
-        settings = self._settings(units, device)
-        coefs, intercepts = self._draw(len(seen), settings.scale, random)
-        held_out, rest = self._split(data.groups.shape[0], random)
-        with one_thread(), progress_bar("Training", self.epochs, verbose=self.verbose) as bar:
-            layers = as_layers(coefs, intercepts, device)
-            scores = train(
-                data.choose(rest),
-                data.choose(held_out) if len(held_out) else None,
-                layers,
-                settings,
-                random,
-                bar,
-            )
-        self.coefs_ = [weights.cpu().numpy() for weights, _ in layers]
-        self.coefs_[0] = self.coefs_[0] * np.float32(settings.scale)
-        self.intercepts_ = [biases.cpu().numpy() for _, biases in layers]
-        self.seen_labels_ = seen.astype(np.int32)
-        self.label_embeddings_ = embeddings
-        self.validation_scores_ = scores
-        return self
 
-    def _settings(self, X: Features, device: torch.device) -> Settings:
+    def _settings(self, X: Features) -> Settings:
         entries = np.count_nonzero(X.data if sparse.issparse(X) else X)
         loss = self.loss
         if loss == "auto":
@@ -248,26 +242,11 @@ class CoAttentionMIML(ExtremeClassifier):
             learning_rate=self.learning_rate,
             patience=self.patience,
             scale=float(np.sqrt(max(entries / X.shape[0], 1.0))),
-            device=device,
+            device=find_device(self.device),
         )
 
-    def _draw(
-        self, n_seen: int, scale: float, random: np.random.RandomState
-    ) -> tuple[list[Floats], list[Floats]]:
-        """First weights and biases, uniform up to 1 / sqrt(entries of the layer's input)."""
-        widths = [self.n_features_in_, *[self.hidden] * self.n_layers, self.n_concepts * n_seen]
-        reach = [1 / scale, *[self.hidden**-0.5] * self.n_layers]
-        coefs, intercepts = [], []
-        for bound, inputs, outputs in zip(reach, widths, widths[1:], strict=False):
-            coefs.append(random.uniform(-bound, bound, (inputs, outputs)).astype(np.float32))
-            intercepts.append(random.uniform(-bound, bound, outputs).astype(np.float32))
-        intercepts[-1] += 1  # a label whose logits are all below 0 would learn nothing
-        return coefs, intercepts
 
-    def _split(
-        self, n_bags: int, random: np.random.RandomState
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Bags to hold out, and the rest, each in their order."""
-        n_held_out = round(self.validation_fraction * n_bags) if n_bags >= _FEW_BAGS else 0
-        order = random.permutation(n_bags)
-        return np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+def _useful(bags: csr_matrix, counts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
+    """The bags that have both instances and labels."""
+    chosen = np.flatnonzero((bags.getnnz(axis=1) > 0) & (counts.getnnz(axis=1) > 0))
+    return bags[chosen], counts[chosen]

@@ -5,6 +5,7 @@ One row per instance; the instances of a bag stand together, and `sizes` says ho
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from torch import Tensor
 from umpteen.errors import ParameterError
 from umpteen.validation import Features
 
+Floats = npt.NDArray[np.float32]
 Layers = Sequence[tuple[Tensor, Tensor]]  # weights (inputs, outputs) and biases (outputs,)
 
 
@@ -44,16 +46,35 @@ def as_tensor(X: Features, device: torch.device) -> Tensor:
     )
 
 
+def draw_weights(
+    n_inputs: int, widths: Sequence[int], scale: float, random: np.random.RandomState
+) -> tuple[list[Floats], list[Floats]]:
+    """First weights and biases of layers of these widths, uniform up to 1 / sqrt(inputs).
+
+    The first layer's inputs are instances of length `scale`, mostly zeros if they are sparse.
+    """
+    weights: list[Floats] = []
+    biases: list[Floats] = []
+    for inputs, outputs in pairwise([n_inputs, *widths]):
+        reach = inputs**-0.5 if weights else 1 / scale
+        weights.append(random.uniform(-reach, reach, (inputs, outputs)).astype(np.float32))
+        biases.append(random.uniform(-reach, reach, outputs).astype(np.float32))
+    biases[-1] += 1  # a label whose logits are all below 0 would learn nothing
+    return weights, biases
+
+
 def as_layers(
-    coefs: Sequence[npt.NDArray[np.float32]],
-    intercepts: Sequence[npt.NDArray[np.float32]],
-    device: torch.device,
+    coefs: Sequence[Floats], intercepts: Sequence[Floats], device: torch.device
 ) -> list[tuple[Tensor, Tensor]]:
-    """Stored weights and biases as tensors of the device; copies, so that they may be read-only."""
+    """Weights and biases as tensors of the device; read-only arrays (of a loaded model) copied."""
     return [
-        (torch.tensor(weights, device=device), torch.tensor(biases, device=device))
+        (_shared(weights).to(device), _shared(biases).to(device))
         for weights, biases in zip(coefs, intercepts, strict=True)
     ]
+
+
+def _shared(array: Floats) -> Tensor:
+    return torch.from_numpy(array) if array.flags.writeable else torch.tensor(array)
 
 
 def find_device(name: str) -> torch.device:

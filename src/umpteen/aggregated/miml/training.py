@@ -12,11 +12,13 @@ from torch import Tensor
 from umpteen.aggregated.miml.losses import LOSSES, Target
 from umpteen.aggregated.miml.mask import affinities, assignment_mask
 from umpteen.aggregated.miml.network import as_tensor, instance_logits
+from umpteen.errors import ParameterError
 from umpteen.progress import Bar
 from umpteen.validation import Features
 
-Floats = npt.NDArray[np.float32]
 Layers = list[tuple[Tensor, Tensor]]
+
+_FEW_BAGS = 20  # below, none are held out
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,17 @@ class BagData:
     def choose(self, bags: npt.NDArray[np.intp]) -> "BagData":
         """Some of the bags."""
         return BagData(self.X, self.groups[bags], self.counts[bags], self.embeddings)
+
+
+def hold_out(
+    data: BagData, fraction: float, random: np.random.RandomState
+) -> tuple[BagData, BagData | None]:
+    """Bags to train on, and bags to judge by; none of those if there are few."""
+    n_bags = data.groups.shape[0]
+    n_held_out = round(fraction * n_bags) if n_bags >= _FEW_BAGS else 0
+    order = random.permutation(n_bags)
+    rest = data.choose(np.sort(order[n_held_out:]))
+    return rest, data.choose(np.sort(order[:n_held_out])) if n_held_out else None
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,11 @@ def train(
     best, best_epoch = [tensor.detach().clone() for tensor in tensors], -1
     for epoch in range(settings.epochs):
         loss = _one_epoch(data, layers, optimizer, settings, random)
+        if not np.isfinite(loss):
+            raise ParameterError(
+                f"training diverged: the loss is {loss} after {epoch + 1} epochs with "
+                f"learning_rate={settings.learning_rate:g}; use a lower one"
+            )
         bar.advance(1, loss=loss)
         if held_out is None:
             continue

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from umpteen import data
 from umpteen.errors import DataFormatError
 from umpteen.extras import require
+from umpteen.validation import check_group_labels, check_groups
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,6 +117,44 @@ def _rows(
             "settings": candidates[best],
             "CPU seconds": time.process_time() - begin,
         }
+
+
+def nearest_images(quick: bool) -> list[dict[str, Any]]:
+    """What centring and iterations do to label embeddings: one row per set, size and choice.
+
+    `nearest` is the share of labels in the lists of bags whose nearest image in the bag has it,
+    `cosine` the mean cosine of two label embeddings.
+    """
+    return [
+        {"set": name, "bag size": size, "center": center, "iterations": iterations}
+        | _nearest(images, size, center, iterations)
+        for name, path in list(SETS.items())[: 1 if quick else None]
+        for images in [load_images(path, 10_000 if quick else None)]
+        for size in TRAINING
+        for center in (False, True)
+        for iterations in (0, 20)
+    ]
+
+
+def _nearest(images: Images, size: int, center: bool, iterations: int) -> dict[str, float]:
+    from umpteen.aggregated.miml.embeddings import label_embeddings  # needs PyTorch
+
+    chosen = random_bags(images, size, seed=0)
+    groups = check_groups(chosen["groups"], n_samples=len(images.X))
+    counts = check_group_labels(chosen["group_labels"], n_groups=groups.shape[0])
+    found = np.asarray(
+        label_embeddings(images.X, groups, counts, iterations=iterations, center=center, n_jobs=1)
+    )
+    cosines = images.X / np.linalg.norm(images.X, axis=1, keepdims=True) @ found.T
+    nearest = np.array(
+        [bag[cosines[bag].argmax(axis=0)] for bag in map(np.array, chosen["groups"])]
+    )
+    hits = counts.multiply(images.labels[nearest] == np.arange(len(found)))
+    pairs = ~np.eye(len(found), dtype=bool)
+    return {
+        "nearest": 100 * float(hits.sum() / counts.sum()),
+        "cosine": float((found @ found.T)[pairs].mean()),
+    }
 
 
 def fit_bags(images: Images, size: int, seed: int, settings: dict[str, Any]) -> "CoAttentionMIML":
