@@ -13,7 +13,7 @@ import umpteen as um
 from umpteen.aggregated.miml.losses import LOSSES, Target, assigned
 from umpteen.aggregated.miml.mask import affinities, assignment_mask, unit_rows
 from umpteen.aggregated.miml.network import as_tensor, bag_logits, instance_logits
-from umpteen.aggregated.miml.training import BagData, Settings, bag_loss, train
+from umpteen.aggregated.miml.training import BagData, Settings, bag_loss, count_agreement, train
 from umpteen.errors import FeaturesError, GroupsError, LabelsError, NotFittedError, ParameterError
 from umpteen.progress import Bar
 
@@ -192,6 +192,20 @@ def test_training_without_embeddings_is_training_at_temperature_0_to_the_bit():
     for ours, theirs in zip(with_mask, without, strict=True):
         assert all(torch.equal(*pair) for pair in zip(ours, theirs, strict=True))
     assert not torch.equal(with_mask[0][0], layers(0)[0][0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agreement_is_the_correlation_of_named_and_listed_counts(seed):
+    data, network = bag_data(seed=seed), layers(seed)
+    named = np.zeros((4, N_LABELS))
+    per_instance = max(1, round(data.counts.sum() / len(data.X)))
+    for row, logits in enumerate(instance_logits(torch.from_numpy(data.X), network, N_CONCEPTS)):
+        named[data.groups[:, row].nonzero()[0], logits.topk(per_instance).indices.numpy()] += 1
+    listed = data.counts.toarray()
+    a, b = (named - named.mean(axis=0)).ravel(), (listed - listed.mean(axis=0)).ravel()
+    spread = np.linalg.norm(a) * np.linalg.norm(b)
+    expected = a @ b / spread if spread else 0.0
+    assert count_agreement(data, network, settings()) == pytest.approx(expected, abs=1e-6)
 
 
 def kinds_in_bags(size, n_bags=60, seed=0):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy import sparse
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
@@ -107,27 +108,30 @@ def count_agreement(data: BagData, layers: Layers, settings: Settings) -> float:
     bag: their correlation over all bags and labels. Needs no label of an instance, and unlike the
     overlap of both is not impressed by labels that are merely named about as often as they occur.
     """
+    named = csr_matrix(sparse.vstack(list(_named(data, layers, settings))))
+    n_bags = data.groups.shape[0]
+
+    def covariance(one: csr_matrix, other: csr_matrix) -> float:
+        means = one.sum(axis=0, dtype=np.float64), other.sum(axis=0, dtype=np.float64) / n_bags
+        together = one.astype(np.float64).multiply(other).sum()
+        return float(together - np.multiply(*means).sum())
+
+    spread = covariance(named, named) * covariance(data.counts, data.counts)
+    return covariance(named, data.counts) / float(np.sqrt(spread)) if spread > 0 else 0.0
+
+
+def _named(data: BagData, layers: Layers, settings: Settings) -> Iterator[csr_matrix]:
+    """How often each label is among the best of an instance, per bag; batch after batch."""
     per_instance = max(1, round(data.counts.sum() / data.groups.nnz))
-    sums = np.zeros((5, data.counts.shape[1]))
+    n_labels = data.counts.shape[1]
     for bags in _batches(data, settings.batch_size, None):
-        members, listed = data.groups[bags], data.counts[bags].toarray().astype(np.float64)
+        members = data.groups[bags]
         with torch.no_grad():
             logits = _logits(data, members, layers, settings)
-            best = logits.topk(min(per_instance, logits.shape[1]), dim=1).indices.cpu().numpy()
-        named = np.zeros(listed.shape)
-        of_bag = np.repeat(np.arange(len(bags)), np.diff(members.indptr))
-        np.add.at(named, (of_bag[:, None], best), 1)
-        parts = (named, listed, named * listed, named * named, listed * listed)
-        sums += [part.sum(axis=0) for part in parts]
-    return _correlation(sums, data.groups.shape[0])
-
-
-def _correlation(sums: npt.NDArray[np.float64], n_bags: int) -> float:
-    """Over all labels, from the sums over bags of a, b, ab, aa and bb of each label."""
-    a, b, ab, aa, bb = sums
-    both = float((ab - a * b / n_bags).sum())
-    spread = float((aa - a * a / n_bags).sum()) * float((bb - b * b / n_bags).sum())
-    return both / float(np.sqrt(spread)) if spread > 0 else 0.0
+            best = logits.topk(min(per_instance, n_labels), dim=1).indices.cpu().numpy()
+        of_bag = np.repeat(np.arange(len(bags)), np.diff(members.indptr) * best.shape[1])
+        ones = np.ones(best.size, np.float32)
+        yield csr_matrix((ones, (of_bag, best.ravel())), shape=(len(bags), n_labels))
 
 
 def bag_loss(
