@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 import umpteen as um
+from umpteen.aggregated.miml.embeddings import label_embeddings
 from umpteen.aggregated.miml.losses import LOSSES, Target, assigned
 from umpteen.aggregated.miml.mask import affinities, assignment_mask, unit_rows
 from umpteen.aggregated.miml.network import as_tensor, bag_logits, instance_logits
@@ -100,6 +101,32 @@ def test_no_mask_is_a_mask_of_ones_to_the_bit(sizes, seed):
     ones = torch.ones_like(logits)
     sizes = torch.tensor(sizes)
     assert torch.equal(bag_logits(logits, None, sizes), bag_logits(logits, ones, sizes))
+
+
+def literal_embedding(X, bags, counts, iterations, step):
+    """Algorithm 1 word by word, for one label; its bags with their counts."""
+    embedding = sum(count * X[bag].sum(axis=0) for bag, count in zip(bags, counts, strict=True))
+    embedding /= np.linalg.norm(embedding)
+    for _ in range(iterations):
+        pull = np.zeros(X.shape[1])
+        for bag, count in zip(bags, counts, strict=True):
+            pull += count * X[max(bag, key=lambda i: X[i] @ embedding)]
+        embedding = embedding + step * pull / np.linalg.norm(pull)
+        embedding /= np.linalg.norm(embedding)
+    return embedding
+
+
+@pytest.mark.parametrize("sparse_rows", [True, False])
+@pytest.mark.parametrize("iterations", [0, 7])
+def test_label_embeddings_equal_the_literal_algorithm(iterations, sparse_rows):
+    data = bag_data()
+    bags = [row.indices for row in data.groups]
+    X = csr_matrix(data.X) if sparse_rows else data.X
+    found = label_embeddings(X, data.groups, data.counts, iterations=iterations, step=0.3)
+    found = found.toarray() if sparse_rows else found
+    for label, counts in enumerate(data.counts.toarray().T):
+        expected = literal_embedding(data.X.astype(np.float64), bags, counts, iterations, 0.3)
+        np.testing.assert_allclose(found[label], expected, atol=1e-5)
 
 
 def test_sparse_instances_give_the_logits_of_dense_ones():
