@@ -43,12 +43,12 @@ class CoAttentionMIML(ExtremeClassifier):
     embedded among the instances (Algorithm 1), and a logit counts the more, the nearer its
     instance is to the label compared with the others of the bag. `temperature` says how hard that
     choice is; at 0 there is no mask, and this is Deep-MIML. `iterations=20` is the paper's EAGLE,
-    0 its EAGLE-0, the better one on held-out bags and so the default.
+    0 its EAGLE-0, the better one on held-out bags of 50 and so the default.
 
     **Loss.** The paper names none. `"list"` draws the labels of a bag from the softmax of the bag's
     logits. `"assigned"` lets a label that is c times in a bag fall on the c instances with its
     largest masked logits, and has it compete there with the other labels. `"auto"` is the first
-    without a mask and the second with one, each the better on held-out bags
+    without a mask and the second with one, each the better in large bags
     (docs/multi-instance.md has the figures and the reason).
 
     **Bags** of any sizes, given as `groups` and `group_labels`; they may overlap. Bags without
