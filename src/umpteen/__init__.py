@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "CoAttentionMIML": "umpteen.aggregated.miml",
     "Eagle": "umpteen.aggregated",
     "ExtremeClassifier": "umpteen.base",
     "LabelTree": "umpteen.linear",
@@ -31,6 +32,7 @@ __all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
 
 if TYPE_CHECKING:
     from umpteen.aggregated import Eagle, ignore_groups
+    from umpteen.aggregated.miml import CoAttentionMIML
     from umpteen.base import ExtremeClassifier, TopK
     from umpteen.centroid import NearestCentroid
     from umpteen.linear import LabelTree

@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 import umpteen
 from umpteen.base import ExtremeClassifier
+from umpteen.errors import MissingExtraError
 
 N_KINDS = 4
 N_LABELS = N_KINDS + N_KINDS // 2
@@ -37,7 +38,19 @@ class Case:
         return self.fit(self.build(**parameters), X, Y)
 
 
+SMALL_NETWORK = {
+    "hidden": 32, "epochs": 30, "batch_size": 8, "learning_rate": 1e-2, "random_state": 0,
+}  # fmt: skip
+ONE_EPOCH = {"epochs": 1, "batch_size": 64, "n_concepts": 1}
+
 CASES = {
+    "CoAttentionMIML": Case(
+        lambda **parameters: umpteen.CoAttentionMIML(**{**SMALL_NETWORK, **parameters}),
+        fit=lambda model, X, Y: (
+            model.set_params(**ONE_EPOCH) if getattr(X, "shape", (0,))[0] > 10_000 else model
+        ).fit(X, Y),
+        bad_parameters=({"hidden": 0}, {"temperature": -1}, {"epochs": 0}, {"device": "abacus"}),
+    ),
     "Eagle": Case(
         lambda **parameters: umpteen.Eagle(umpteen.NearestCentroid(), **parameters),
         bad_parameters=({"iterations": -1}, {"step": 0}, {"folds": 1}, {"background": "sky"}),
@@ -58,7 +71,7 @@ def classifiers() -> dict[str, type[ExtremeClassifier]]:
         if not module.name.endswith("__main__"):
             try:
                 import_module(module.name)
-            except ModuleNotFoundError:  # an optional part that is not installed
+            except (ModuleNotFoundError, MissingExtraError):  # an optional part
                 continue
     return {found.__name__: found for found in sorted(_below(ExtremeClassifier), key=str)}
 

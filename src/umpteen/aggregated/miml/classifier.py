@@ -1,0 +1,253 @@
+"""CoAttentionMIML: a network for labels that are known of bags only."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csr_matrix
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from umpteen.aggregated.miml.embeddings import label_embeddings
+from umpteen.aggregated.miml.mask import unit_rows
+from umpteen.aggregated.miml.network import as_layers, draw_weights, find_device, one_thread
+from umpteen.aggregated.miml.prediction import BagScorer
+from umpteen.aggregated.miml.training import BagData, Settings, hold_out, train
+from umpteen.base import ExtremeClassifier, TopK
+from umpteen.errors import FeaturesError, GroupsError, LabelsError
+from umpteen.parallel import run
+from umpteen.progress import Verbose, progress_bar
+from umpteen.validation import (
+    N_JOBS,
+    VERBOSE,
+    Features,
+    check_features,
+    check_group_labels,
+    check_groups,
+    check_k,
+    check_parameters,
+)
+
+Floats = npt.NDArray[np.float32]
+
+_POSITIVE = [Interval(Integral, 1, None, closed="left")]
+
+
+class CoAttentionMIML(ExtremeClassifier):
+    """A network that learns labels of instances from labels of bags (Shen et al. 2020, section 6).
+
+    Deep-MIML (Feng and Zhou 2017) gives each instance a logit for each label, the largest of
+    `n_concepts`, and each bag the largest logit of its instances. EAGLE adds a mask: labels are
+    embedded among the instances (Algorithm 1), and a logit counts the more, the nearer its
+    instance is to the label compared with the others of the bag. `temperature` says how hard that
+    choice is; at 0 there is no mask, and this is Deep-MIML. `iterations=20` is the paper's EAGLE,
+    0 its EAGLE-0, the better one on held-out bags of 50 and so the default.
+
+    **Loss.** The paper names none. `"list"` draws the labels of a bag from the softmax of the bag's
+    logits. `"assigned"` lets a label that is c times in a bag fall on the c instances with its
+    largest masked logits, and has it compete there with the other labels. `"auto"` is the first
+    without a mask and the second with one, each the better in large bags
+    (docs/multi-instance.md has the figures and the reason).
+
+    **Bags** of any sizes, given as `groups` and `group_labels`; they may overlap. Bags without
+    instances or labels are left out. With `Y` alone every sample is a bag of its own: the mask is 1
+    and this is a plain network. A tenth of the bags (`validation_fraction`) is held out: the
+    epoch whose instances account best for the labels of those bags is kept, and training ends
+    after `patience` epochs without a better one; below 20 bags all are trained on.
+
+    **Scores** are the softmax of the logits over the labels seen in training.
+
+    Instances are brought to length one. For the embeddings their mean is subtracted (`center`):
+    without that, the labels of large bags all point at the average instance.
+
+    Training uses one thread, so that the same seed gives the same bits on one machine for any
+    `n_jobs`, which serves embeddings and prediction; on a graphics card bits may differ.
+
+    >>> X = np.array([[0, 1], [1, 0], [1, 0.1], [0.1, 1], [0, 2], [2, 0]], dtype=np.float32)
+    >>> bags = [[0, 4], [1, 2], [3], [5]]
+    >>> model = CoAttentionMIML(epochs=60, random_state=0)
+    >>> model = model.fit(X, groups=bags, group_labels=[[1, 1], [0, 0], [1], [0]])
+    >>> model.predict_topk(X, k=1).labels.ravel()
+    array([1, 0, 0, 1, 1, 0], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "hidden": _POSITIVE,
+        "n_layers": _POSITIVE,
+        "n_concepts": _POSITIVE,
+        "temperature": [Interval(Real, 0, 1e6, closed="both")],
+        "loss": [StrOptions({"auto", "list", "assigned"})],
+        "iterations": [Interval(Integral, 0, None, closed="left")],
+        "step": [Interval(Real, 0, None, closed="neither")],
+        "center": ["boolean"],
+        "epochs": _POSITIVE,
+        "batch_size": _POSITIVE,
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "patience": _POSITIVE,
+        "device": [str],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    coefs_: list[Floats]  # the last one (hidden, n_concepts * seen labels)
+    intercepts_: list[Floats]
+    seen_labels_: npt.NDArray[np.int32]
+    label_embeddings_: Features  # (n_labels, n_features)
+    validation_scores_: list[float]
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 128,
+        n_layers: int = 1,
+        n_concepts: int = 4,
+        temperature: float = 3.0,
+        loss: str = "auto",
+        iterations: int = 0,
+        step: float = 0.1,
+        center: bool = True,
+        epochs: int = 20,
+        batch_size: int = 32,
+        learning_rate: float = 1e-3,
+        validation_fraction: float = 0.1,
+        patience: int = 5,
+        device: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+        verbose: Verbose = "auto",
+    ) -> None:
+        self.hidden = hidden
+        self.n_layers = n_layers
+        self.n_concepts = n_concepts
+        self.temperature = temperature
+        self.loss = loss
+        self.iterations = iterations
+        self.step = step
+        self.center = center
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, Y: Any = None, *, groups: Any = None, group_labels: Any = None) -> Self:
+        """Learn from bags: `groups` and the labels of each; or from samples and their labels `Y`.
+
+        `groups` is a matrix (bags, samples), a list with the sample numbers of each bag, or the bag
+        number of each sample; `group_labels` how often each label is in each bag, (bags, labels),
+        or a list with the label ids of each bag.
+        """
+        check_parameters(self)
+        find_device(self.device)  # before an earlier fit is forgotten
+        if groups is None and group_labels is None:
+            X, labels = self._check_fit(X, Y)
+            bags = csr_matrix(sparse.identity(X.shape[0], dtype=np.float32, format="csr"))
+            return self._learn(X, *_useful(bags, labels))
+        return self._learn(*self._check_bags(X, Y, groups, group_labels))
+
+    def predict_bags(self, X: Any, groups: Any, k: int = 5) -> TopK:
+        """The `k` best labels of each bag of instances; an empty bag gets none."""
+        k = check_k(k)
+        X = self._check_predict(X)
+        return self._answers(X, check_groups(groups, n_samples=X.shape[0]), k)
+
+    def _topk(self, X: Features, k: int) -> TopK:
+        return self._answers(X, csr_matrix(sparse.identity(X.shape[0], format="csr")), k)
+
+    def _answers(self, X: Features, bags: csr_matrix, k: int) -> TopK:
+        with one_thread(), progress_bar("Predicting", bags.shape[0], verbose=self.verbose) as bar:
+            scorer = BagScorer.of(self)
+            parts = run(
+                lambda rows: scorer.topk(X, bags[rows], k),
+                scorer.blocks(bags),
+                n_jobs=self.n_jobs,
+                done=lambda rows: bar.advance(rows.stop - rows.start),
+            )
+        return TopK.concatenate(parts)
+
+    def _check_bags(
+        self, X: Any, Y: Any, groups: Any, group_labels: Any
+    ) -> tuple[Features, csr_matrix, csr_matrix]:
+        if Y is not None or groups is None or group_labels is None:
+            raise GroupsError(
+                "fit takes either Y, the labels of each sample, or both groups and group_labels, "
+                "the samples and the labels of each bag"
+            )
+        X = check_features(X)
+        if X.shape[0] == 0:
+            raise FeaturesError(f"X has no rows (shape={X.shape}); at least 1 is required")
+        bags = check_groups(groups, n_samples=X.shape[0])
+        counts = check_group_labels(group_labels, n_groups=bags.shape[0])
+        bags, counts = _useful(bags, counts)
+        if counts.nnz == 0:
+            raise LabelsError("every bag that has labels is empty; there is nothing to learn")
+        self._forget()
+        self.n_features_in_, self.n_labels_ = int(X.shape[1]), int(counts.shape[1])
+        self.single_label_ = False
+        self.labels_per_sample_ = max(1, round(float(counts.sum()) / X.shape[0]))
+        return X, bags, counts
+
+    def _learn(self, X: Features, bags: csr_matrix, counts: csr_matrix) -> Self:
+        random = check_random_state(self.random_state)
+        units = unit_rows(X)
+        self.label_embeddings_ = self._embed(units, bags, counts, random)
+        self.seen_labels_ = np.flatnonzero(counts.getnnz(axis=0)).astype(np.int32)
+        embeddings = self.label_embeddings_[self.seen_labels_] if self.temperature else None
+        data = BagData(units, bags, counts[:, self.seen_labels_], embeddings)
+        settings = self._settings(units)
+        widths = [self.hidden] * self.n_layers + [self.n_concepts * len(self.seen_labels_)]
+        drawn = draw_weights(self.n_features_in_, widths, settings.scale, random)
+        with one_thread(), progress_bar("Training", self.epochs, verbose=self.verbose) as bar:
+            layers = as_layers(*drawn, settings.device)
+            parts = hold_out(data, self.validation_fraction, random)
+            self.validation_scores_ = train(*parts, layers, settings, random, bar)
+        self.intercepts_ = [biases.cpu().numpy() for _, biases in layers]
+        self.coefs_ = [weights.cpu().numpy() for weights, _ in layers]
+        self.coefs_[0] = self.coefs_[0] * np.float32(settings.scale)
+        return self
+
+    def _embed(
+        self, X: Features, bags: csr_matrix, counts: csr_matrix, random: np.random.RandomState
+    ) -> Features:
+        alone = bags.getnnz(axis=1).max() <= 1  # then the mask is 1, whatever the embeddings
+        return label_embeddings(
+            X,
+            bags,
+            counts,
+            iterations=self.iterations,
+            step=self.step,
+            center=self.center and not alone,
+            random_state=random,
+            n_jobs=self.n_jobs,
+        )
+
+    def _settings(self, X: Features) -> Settings:
+        entries = np.count_nonzero(X.data if sparse.issparse(X) else X)
+        loss = self.loss
+        if loss == "auto":
+            loss = "assigned" if self.temperature > 0 else "list"
+        return Settings(
+            n_concepts=self.n_concepts,
+            temperature=self.temperature,
+            loss=loss,
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            patience=self.patience,
+            scale=float(np.sqrt(max(entries / X.shape[0], 1.0))),
+            device=find_device(self.device),
+        )
+
+
+def _useful(bags: csr_matrix, counts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
+    """The bags that have both instances and labels."""
+    chosen = np.flatnonzero((bags.getnnz(axis=1) > 0) & (counts.getnnz(axis=1) > 0))
+    return bags[chosen], counts[chosen]

@@ -1,0 +1,54 @@
+"""Soft assignment of labels to the instances of a bag."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from umpteen.validation import Features
+
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+
+
+def assignment_mask(affinities: Floats, sizes: Integers, temperature: float) -> Floats:
+    """How much of each label belongs to each instance of its bag, 1 on average (section 6).
+
+    `affinities` are (instances, labels), those of the first bag first; `sizes` says how many
+    instances each bag has, at least one. The mask is the bag's size times the softmax of
+    `temperature * affinities` over its instances, each label by itself: never negative, and
+    for each bag and label it sums to the bag's size.
+
+    >>> assignment_mask(np.float32([[0.5], [0.5], [0.9]]), np.array([2, 1]), temperature=3.0)
+    array([[1.],
+           [1.],
+           [1.]], dtype=float32)
+    """
+    starts = np.cumsum(sizes) - sizes
+    scaled = temperature * affinities.astype(np.float64)
+    scaled -= np.repeat(np.maximum.reduceat(scaled, starts, axis=0), sizes, axis=0)
+    weights = np.exp(scaled)
+    shares = sizes[:, None] / np.add.reduceat(weights, starts, axis=0)
+    return (weights * np.repeat(shares, sizes, axis=0)).astype(np.float32)
+
+
+def affinities(X: Features, embeddings: Features) -> Floats:
+    """Inner products of instances and label embeddings, dense: (instances, labels)."""
+    product = X @ embeddings.T
+    dense = product.toarray() if sparse.issparse(product) else product
+    return np.asarray(dense, dtype=np.float32)
+
+
+def unit_rows(X: Features) -> Features:
+    """Each row at length 1; a row of zeros stays. In float64, where no square overflows."""
+    if not sparse.issparse(X):
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        return np.divide(X, _nonzero(norms)[:, None], dtype=np.float64).astype(np.float32)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    values = X.data.astype(np.float64)
+    norms = np.sqrt(np.bincount(rows, weights=values**2, minlength=X.shape[0]))
+    units = (values / _nonzero(norms)[rows]).astype(np.float32)
+    return sparse.csr_matrix((units, X.indices, X.indptr), shape=X.shape)
+
+
+def _nonzero(norms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(norms > 0, norms, 1.0)

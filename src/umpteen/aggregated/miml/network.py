@@ -1,0 +1,108 @@
+"""The network on tensors: instances to label logits, pooled over bags.
+
+One row per instance; the instances of a bag stand together, and `sizes` says how many each has.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from umpteen.errors import ParameterError
+from umpteen.validation import Features
+
+Floats = npt.NDArray[np.float32]
+Layers = Sequence[tuple[Tensor, Tensor]]  # weights (inputs, outputs) and biases (outputs,)
+
+
+def instance_logits(x: Tensor, layers: Layers, n_concepts: int) -> Tensor:
+    """Logits of each instance, never negative: V2 of equation (7), (instances, labels)."""
+    for weights, biases in layers[:-1]:
+        x = _affine(x, weights, biases).relu()
+    concepts = _affine(x, *layers[-1]).view(x.shape[0], n_concepts, -1)
+    return concepts.amax(dim=1).relu()  # ReLU before or after the maximum is the same
+
+
+def bag_logits(logits: Tensor, mask: Tensor | None, sizes: Tensor) -> Tensor:
+    """The largest masked logit of each label in each bag: (bags, labels); no mask is all ones."""
+    masked = logits if mask is None else logits * mask
+    return torch.segment_reduce(masked, "max", lengths=sizes, axis=0)
+
+
+def as_tensor(X: Features, device: torch.device) -> Tensor:
+    """Rows of `X` on the device; sparse ones stay sparse."""
+    if not sparse.issparse(X):
+        return torch.from_numpy(np.ascontiguousarray(X)).to(device)
+    entries = X.tocoo()
+    places = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))
+    values = torch.from_numpy(entries.data.astype(np.float32))
+    return torch.sparse_coo_tensor(
+        places, values, X.shape, device=device, is_coalesced=True, check_invariants=False
+    )
+
+
+def draw_weights(
+    n_inputs: int, widths: Sequence[int], scale: float, random: np.random.RandomState
+) -> tuple[list[Floats], list[Floats]]:
+    """First weights and biases of layers of these widths, uniform up to 1 / sqrt(inputs).
+
+    The first layer's inputs are instances of length `scale`, mostly zeros if they are sparse.
+    """
+    weights: list[Floats] = []
+    biases: list[Floats] = []
+    for inputs, outputs in pairwise([n_inputs, *widths]):
+        reach = inputs**-0.5 if weights else 1 / scale
+        weights.append(random.uniform(-reach, reach, (inputs, outputs)).astype(np.float32))
+        biases.append(random.uniform(-reach, reach, outputs).astype(np.float32))
+    biases[-1] += 1  # a label whose logits are all below 0 would learn nothing
+    return weights, biases
+
+
+def as_layers(
+    coefs: Sequence[Floats], intercepts: Sequence[Floats], device: torch.device
+) -> list[tuple[Tensor, Tensor]]:
+    """Weights and biases as tensors of the device; read-only arrays (of a loaded model) copied."""
+    return [
+        (_shared(weights).to(device), _shared(biases).to(device))
+        for weights, biases in zip(coefs, intercepts, strict=True)
+    ]
+
+
+def _shared(array: Floats) -> Tensor:
+    return torch.from_numpy(array) if array.flags.writeable else torch.tensor(array)
+
+
+def find_device(name: str) -> torch.device:
+    """The device of that name; `"auto"` is a graphics card where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.zeros(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ParameterError(
+            f"device={name!r} is not possible here ({reason}): use 'auto', 'cpu' or 'cuda'"
+        ) from None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run PyTorch on one thread: with more, its sums differ in their last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _affine(x: Tensor, weights: Tensor, biases: Tensor) -> Tensor:
+    if x.is_sparse:
+        product: Tensor = torch.sparse.mm(x, weights)
+        return product + biases
+    return torch.addmm(biases, x, weights)

@@ -1,0 +1,378 @@
+"""CoAttentionMIML on bags; on single samples the contract's tests hold it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+import umpteen as um
+from umpteen.aggregated.miml.embeddings import label_embeddings
+from umpteen.aggregated.miml.losses import LOSSES, Target, assigned
+from umpteen.aggregated.miml.mask import affinities, assignment_mask, unit_rows
+from umpteen.aggregated.miml.network import as_tensor, bag_logits, instance_logits
+from umpteen.aggregated.miml.training import BagData, Settings, bag_loss, count_agreement, train
+from umpteen.errors import FeaturesError, GroupsError, LabelsError, NotFittedError, ParameterError
+from umpteen.progress import Bar
+
+N_LABELS, N_FEATURES, N_CONCEPTS = 3, 5, 2
+bag_sizes = st.lists(st.integers(1, 6), min_size=1, max_size=5)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def instances(sizes, seed):
+    random = np.random.default_rng(seed)
+    return random.standard_normal((sum(sizes), N_FEATURES)).astype(np.float32)
+
+
+def embeddings(seed):
+    return unit_rows(instances([N_LABELS], seed + 1))
+
+
+def layers(seed, requires_grad=False):
+    random = np.random.default_rng(seed)
+    shapes = ((N_FEATURES, 4), 4), ((4, N_CONCEPTS * N_LABELS), N_CONCEPTS * N_LABELS)
+    return [
+        tuple(
+            torch.tensor(random.standard_normal(shape), dtype=torch.float32).requires_grad_(
+                requires_grad
+            )
+            for shape in shapes_of_layer
+        )
+        for shapes_of_layer in shapes
+    ]
+
+
+def literal_bag_logits(bag, label_embeddings, network, temperature):
+    """Section 6 word by word, for one bag."""
+    (weights, biases), (last_weights, last_biases) = (
+        (w.detach().double().numpy(), b.detach().double().numpy()) for w, b in network
+    )
+    logits = np.full((len(bag), N_LABELS), -np.inf)
+    for i, x in enumerate(bag.astype(np.float64)):
+        hidden = np.maximum(x @ weights + biases, 0)
+        v1 = np.maximum(hidden @ last_weights + last_biases, 0).reshape(N_CONCEPTS, N_LABELS)
+        for label in range(N_LABELS):
+            logits[i, label] = max(v1[concept, label] for concept in range(N_CONCEPTS))
+    pooled = np.zeros(N_LABELS)
+    for label in range(N_LABELS):
+        scores = np.exp([temperature * float(x @ label_embeddings[label]) for x in bag])
+        mask = len(bag) * scores / scores.sum()
+        pooled[label] = max(mask[i] * logits[i, label] for i in range(len(bag)))
+    return pooled
+
+
+@given(bag_sizes, seeds, st.floats(0, 50))
+def test_the_mask_is_never_negative_and_sums_to_the_size_of_the_bag(sizes, seed, temperature):
+    X = 100 * instances(sizes, seed)  # so that exponents overflow where they are not guarded
+    mask = assignment_mask(affinities(X, embeddings(seed)), np.array(sizes), temperature)
+    assert (mask >= 0).all()
+    bounds = np.cumsum([0, *sizes])
+    for start, end in pairwise(bounds):
+        np.testing.assert_allclose(mask[start:end].sum(axis=0), end - start, rtol=1e-5)
+
+
+@given(bag_sizes, seeds)
+def test_at_temperature_0_and_in_bags_of_one_the_mask_is_1(sizes, seed):
+    found = affinities(instances(sizes, seed), embeddings(seed))
+    assert (assignment_mask(found, np.array(sizes), 0.0) == 1).all()
+    assert (assignment_mask(found, np.ones(len(found), int), 7.0) == 1).all()
+
+
+@given(bag_sizes, seeds, st.floats(0, 10))
+def test_the_network_equals_a_literal_loop_over_bags(sizes, seed, temperature):
+    X, of_labels, network = unit_rows(instances(sizes, seed)), embeddings(seed), layers(seed)
+    mask = torch.from_numpy(assignment_mask(affinities(X, of_labels), np.array(sizes), temperature))
+    logits = instance_logits(torch.from_numpy(X), network, N_CONCEPTS)
+    found = bag_logits(logits, mask, torch.tensor(sizes))
+    expected = [
+        literal_bag_logits(bag, of_labels, network, temperature)
+        for bag in np.split(X, np.cumsum(sizes)[:-1])
+    ]
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+@given(bag_sizes, seeds)
+def test_no_mask_is_a_mask_of_ones_to_the_bit(sizes, seed):
+    logits = instance_logits(torch.from_numpy(instances(sizes, seed)), layers(seed), N_CONCEPTS)
+    ones = torch.ones_like(logits)
+    sizes = torch.tensor(sizes)
+    assert torch.equal(bag_logits(logits, None, sizes), bag_logits(logits, ones, sizes))
+
+
+def literal_embedding(X, bags, counts, iterations, step):
+    """Algorithm 1 word by word, for one label; its bags with their counts."""
+    embedding = sum(count * X[bag].sum(axis=0) for bag, count in zip(bags, counts, strict=True))
+    embedding /= np.linalg.norm(embedding)
+    for _ in range(iterations):
+        pull = np.zeros(X.shape[1])
+        for bag, count in zip(bags, counts, strict=True):
+            pull += count * X[max(bag, key=lambda i: X[i] @ embedding)]
+        embedding = embedding + step * pull / np.linalg.norm(pull)
+        embedding /= np.linalg.norm(embedding)
+    return embedding
+
+
+@pytest.mark.parametrize("sparse_rows", [True, False])
+@pytest.mark.parametrize("iterations", [0, 7])
+def test_label_embeddings_equal_the_literal_algorithm(iterations, sparse_rows):
+    data = bag_data()
+    bags = [row.indices for row in data.groups]
+    X = csr_matrix(data.X) if sparse_rows else data.X
+    found = label_embeddings(X, data.groups, data.counts, iterations=iterations, step=0.3)
+    found = found.toarray() if sparse_rows else found
+    for label, counts in enumerate(data.counts.toarray().T):
+        expected = literal_embedding(data.X.astype(np.float64), bags, counts, iterations, 0.3)
+        np.testing.assert_allclose(found[label], expected, atol=1e-5)
+
+
+def test_sparse_instances_give_the_logits_of_dense_ones():
+    X = np.maximum(instances([6], 0), 0)
+    dense = instance_logits(as_tensor(X, torch.device("cpu")), layers(0), N_CONCEPTS)
+    rows = instance_logits(as_tensor(csr_matrix(X), torch.device("cpu")), layers(0), N_CONCEPTS)
+    np.testing.assert_allclose(rows.numpy(), dense.numpy(), rtol=1e-5)
+
+
+def target(counts):
+    return Target.of(csr_matrix(np.asarray(counts, np.float32)), torch.device("cpu"))
+
+
+def test_a_label_falls_on_as_many_instances_as_its_count_best_first():
+    masked = np.float32([[3, 0], [1, 5], [2, 5], [4, 1]])
+    rows, entries = assigned(masked, np.array([3, 1]), target([[2, 1], [0, 9]]))
+    assert list(zip(entries.tolist(), rows.tolist(), strict=True)) == [
+        (0, 0),
+        (0, 2),
+        (1, 1),  # of two equal ones the first
+        (2, 3),  # not more than there are
+    ]
+
+
+@given(bag_sizes, seeds)
+def test_losses_equal_literal_loops(sizes, seed):
+    random = np.random.default_rng(seed)
+    counts = random.integers(0, 4, (len(sizes), N_LABELS))
+    counts[:, 0] += 1
+    logits, mask = (
+        torch.tensor(random.random((sum(sizes), N_LABELS)), dtype=torch.float64) for _ in range(2)
+    )
+    of_list, of_assigned = [], []
+    for bag, (v, m) in enumerate(zip(logits.split(sizes), mask.split(sizes), strict=True)):
+        pooled = (v * m).amax(0).log_softmax(0)
+        of_list.append(-sum(counts[bag] * pooled.numpy()) / counts[bag].sum())
+        parts = []
+        for label in range(N_LABELS):
+            best = np.argsort(-(v * m)[:, label].numpy(), kind="stable")[: counts[bag, label]]
+            parts += [-float(v[i].log_softmax(0)[label]) for i in best]
+        of_assigned.append(np.mean(parts))
+    arguments = logits, mask, torch.tensor(sizes), target(counts)
+    assert float(LOSSES["list"](*arguments)) == pytest.approx(np.mean(of_list), rel=1e-5)
+    assert float(LOSSES["assigned"](*arguments)) == pytest.approx(np.mean(of_assigned), rel=1e-5)
+
+
+def settings(**changes):
+    return Settings(
+        **{
+            "n_concepts": N_CONCEPTS,
+            "temperature": 3.0,
+            "loss": "assigned",
+            "epochs": 3,
+            "batch_size": 2,
+            "learning_rate": 1e-2,
+            "patience": 5,
+            "scale": 1.0,
+            "device": torch.device("cpu"),
+            **changes,
+        }
+    )
+
+
+def bag_data(sizes=(3, 1, 2, 4), seed=0):
+    members = csr_matrix(np.repeat(np.eye(len(sizes), dtype=np.float32), sizes, axis=1))
+    counts = np.random.default_rng(seed).integers(0, 3, (len(sizes), N_LABELS)) + 1
+    X = unit_rows(instances(sizes, seed))
+    return BagData(X, members, csr_matrix(counts.astype(np.float32)), embeddings(seed))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("temperature", [0.0, 3.0, 1000.0])
+def test_gradients_are_finite(loss, temperature):
+    network = layers(0, requires_grad=True)
+    chosen = settings(loss=loss, temperature=temperature)
+    bag_loss(bag_data(), np.arange(4), network, chosen).backward()
+    gradients = [tensor.grad for layer in network for tensor in layer]
+    assert all(torch.isfinite(gradient).all() for gradient in gradients)
+    assert any(gradient.abs().sum() > 0 for gradient in gradients)
+
+
+def test_training_without_embeddings_is_training_at_temperature_0_to_the_bit():
+    """Temperature 0 must be Deep-MIML itself, not something near it."""
+    with_mask, without = layers(0), layers(0)
+    data = bag_data()
+    plain = BagData(data.X, data.groups, data.counts, None)
+    chosen = settings(temperature=0.0, loss="list")
+    train(data, None, with_mask, chosen, np.random.RandomState(0), Bar())
+    train(plain, None, without, chosen, np.random.RandomState(0), Bar())
+    for ours, theirs in zip(with_mask, without, strict=True):
+        assert all(torch.equal(*pair) for pair in zip(ours, theirs, strict=True))
+    assert not torch.equal(with_mask[0][0], layers(0)[0][0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agreement_is_the_correlation_of_named_and_listed_counts(seed):
+    data, network = bag_data(seed=seed), layers(seed)
+    named = np.zeros((4, N_LABELS))
+    per_instance = max(1, round(data.counts.sum() / len(data.X)))
+    for row, logits in enumerate(instance_logits(torch.from_numpy(data.X), network, N_CONCEPTS)):
+        named[data.groups[:, row].nonzero()[0], logits.topk(per_instance).indices.numpy()] += 1
+    listed = data.counts.toarray()
+    a, b = (named - named.mean(axis=0)).ravel(), (listed - listed.mean(axis=0)).ravel()
+    spread = np.linalg.norm(a) * np.linalg.norm(b)
+    expected = a @ b / spread if spread else 0.0
+    assert count_agreement(data, network, settings()) == pytest.approx(expected, abs=1e-6)
+
+
+def kinds_in_bags(size, n_bags=60, seed=0):
+    """Instances of four kinds, in bags of `size` and of `size` + 1, with lists of their kinds."""
+    random = np.random.default_rng(seed)
+    bags = np.split(np.arange(n_bags * size + n_bags // 2),
+                    np.cumsum(np.tile([size, size + 1], n_bags // 2))[:-1])  # fmt: skip
+    kind = random.integers(0, 4, bags[-1][-1] + 1)
+    X = (np.eye(4)[kind] + 0.2 * random.standard_normal((len(kind), 4))).astype(np.float32)
+    return X, kind, {
+        "groups": [bag.tolist() for bag in bags],
+        "group_labels": [kind[bag].tolist() for bag in bags],
+    }  # fmt: skip
+
+
+def small(**parameters):
+    return um.CoAttentionMIML(
+        **{"hidden": 16, "epochs": 15, "batch_size": 8, "learning_rate": 1e-2, "random_state": 0,
+           **parameters}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", [{}, {"iterations": 0}, {"temperature": 0}, {"n_layers": 2}])
+def test_instances_are_learned_from_bags_alone(parameters):
+    X, kind, bags = kinds_in_bags(3)
+    model = small(**parameters).fit(X, **bags)
+    assert model.score(X, kind) > 0.95
+    assert model.labels_per_sample_ == 1
+
+
+def test_sparse_instances_are_learned_as_dense_ones():
+    X, kind, bags = kinds_in_bags(3)
+    assert small().fit(csr_matrix(X), **bags).score(csr_matrix(X), kind) > 0.95
+
+
+def test_bags_of_different_sizes_answer_as_one_by_one():
+    X, kind, bags = kinds_in_bags(3)
+    model = small().fit(X, **bags)
+    together = model.predict_bags(X, bags["groups"], k=4)
+    for bag, members in enumerate(bags["groups"]):
+        alone = model.predict_bags(X[members], [list(range(len(members)))], k=4)
+        np.testing.assert_allclose(alone.scores[0], together.scores[bag], rtol=1e-4)
+    hits = [top[0] in kind[bag] for top, bag in zip(together.labels, bags["groups"], strict=True)]
+    assert np.mean(hits) > 0.95
+
+
+def test_bags_of_one_answer_as_instances():
+    X, _, bags = kinds_in_bags(3)
+    model = small().fit(X, **bags)
+    assert model.predict_bags(X, np.arange(len(X)), k=3) == model.predict_topk(X, k=3)
+
+
+def test_an_empty_bag_gets_no_answer():
+    X, _, bags = kinds_in_bags(3)
+    model = small().fit(X, groups=[*bags["groups"], []], group_labels=[*bags["group_labels"], [0]])
+    top = model.predict_bags(X[:2], [[0, 1], []], k=2)
+    assert (top.labels[1] == -1).all()
+    assert (top.labels[0] >= 0).all()
+
+
+def test_a_saved_model_answers_bags_with_the_same_bits(tmp_path):
+    X, _, bags = kinds_in_bags(3)
+    model = small().fit(X, **bags)
+    model.save(tmp_path / "model")
+    loaded = um.load(tmp_path / "model")
+    assert loaded.predict_bags(X, bags["groups"]) == model.predict_bags(X, bags["groups"])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_threads_of_the_caller_are_left_as_they_were(n_jobs):
+    """PyTorch's number of threads is one for the whole process."""
+    before = torch.get_num_threads()
+    X, _, bags = kinds_in_bags(2, n_bags=4)
+    torch.set_num_threads(2)
+    try:
+        small(n_jobs=n_jobs).fit(X, **bags).predict_topk(X)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_best_epoch_on_held_out_bags_is_kept():
+    X, _, bags = kinds_in_bags(3)
+    long = small(epochs=40, patience=3, learning_rate=0.3).fit(X, **bags)
+    scores = long.validation_scores_
+    best = max(epoch for epoch, score in enumerate(scores) if score == max(scores))
+    short = small(epochs=best + 1, patience=3, learning_rate=0.3).fit(X, **bags)
+    assert short.validation_scores_ == scores[: best + 1]
+    assert short.predict_topk(X) == long.predict_topk(X)
+    assert small(validation_fraction=0).fit(X, **bags).validation_scores_ == []
+
+
+REFUSED = {
+    "labels without groups": ({"groups": None}, GroupsError, "both groups and group_labels"),
+    "groups without labels": ({"group_labels": None}, GroupsError, "both groups and group_labels"),
+    "Y beside groups": ({"Y": [[0], [1], [0]]}, GroupsError, "either Y"),
+    "a sample in no group": ({"groups": [[0], [1]]}, GroupsError, "sample 2 is in no group"),
+    "more groups than labels": ({"group_labels": [[0]]}, GroupsError, "row j"),
+    "negative counts": ({"group_labels": [[-1.0], [1.0]] * np.ones(1)}, LabelsError, "whole"),
+    "no label at all": ({"group_labels": [[], []]}, LabelsError, "nothing to learn"),
+    "labels on empty bags only": (
+        {"groups": [[0, 1, 2], []], "group_labels": [[], [1]]},
+        LabelsError,
+        "is empty",
+    ),
+    "no rows": ({"X": np.ones((0, 2))}, FeaturesError, "no rows"),
+}
+
+
+@pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED)
+def test_bad_bags_are_refused_with_advice(line):
+    changes, error, advice = line
+    arguments = {"X": np.eye(3)[:, :2], "groups": [[0, 2], [1]], "group_labels": [[0, 1], [1]]}
+    with pytest.raises(error, match=advice):
+        small().fit(**{**arguments, **changes})
+
+
+@pytest.mark.parametrize("parameters", [{"device": "abacus"}, {"temperature": np.inf}])
+def test_a_refused_fit_leaves_the_old_model(parameters):
+    X, kind, bags = kinds_in_bags(3)
+    model = small().fit(X, **bags)
+    with pytest.raises(ParameterError, match=next(iter(parameters))):
+        model.set_params(**parameters).fit(X, **bags)
+    assert model.set_params(device="cpu", temperature=3.0).score(X, kind) > 0.95
+
+
+def test_diverged_training_is_an_error_and_no_model():
+    X, _, bags = kinds_in_bags(3)
+    with pytest.raises(ParameterError, match="use a lower one"):
+        small(learning_rate=1e30).fit(X, **bags)
+
+
+def test_bad_questions_about_bags_are_refused():
+    X, _, bags = kinds_in_bags(2, n_bags=4)
+    with pytest.raises(NotFittedError):
+        small().predict_bags(X, bags["groups"])
+    model = small().fit(X, **bags)
+    with pytest.raises(GroupsError, match="in no group"):
+        model.predict_bags(X, [[0]])
+    with pytest.raises(ParameterError, match="k=1 or more"):
+        model.predict_bags(X, bags["groups"], k=0)
+    with pytest.raises(ParameterError, match="abacus"):
+        small(device="abacus").fit(X, **bags)
