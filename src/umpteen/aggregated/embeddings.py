@@ -66,10 +66,7 @@ def group_label_embeddings(
     plain = Background.none(problem.X.shape[1])
     background = Background.of_mean(problem.X) if center else plain
     search = Search(check_count(iterations, "iterations"), check_number(step, "step"), background)
-    views = list(label_views(problem, search, check_seed(random_state), n_jobs))
-    return stacked(
-        [view.embeddings for view in views], [view.labels for view in views], problem.n_labels
-    )
+    return embed_labels(problem, search, check_seed(random_state), n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +76,14 @@ class Search:
     iterations: int
     step: float
     background: Background
+
+
+def embed_labels(problem: Problem, search: Search, seed: int, n_jobs: int | None) -> csr_matrix:
+    """The embeddings of all labels, `(n_labels, d)`."""
+    views = list(label_views(problem, search, seed, n_jobs))
+    return stacked(
+        [view.embeddings for view in views], [view.labels for view in views], problem.n_labels
+    )
 
 
 def label_views(
