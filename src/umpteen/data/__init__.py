@@ -3,7 +3,7 @@
 from umpteen.data.dataset import Dataset
 from umpteen.data.formats import read, read_label_texts, stream, write
 from umpteen.data.grouping import aggregate, group_by_clusters, group_randomly
-from umpteen.data.loading import load
+from umpteen.data.loading import load, names
 from umpteen.data.samples import Samples
 from umpteen.data.synthetic import make_extreme
 
@@ -15,6 +15,7 @@ __all__ = [
     "group_randomly",
     "load",
     "make_extreme",
+    "names",
     "read",
     "read_label_texts",
     "stream",

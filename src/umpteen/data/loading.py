@@ -41,6 +41,16 @@ def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
     return _load_folder(_find(name, Path(root)), name)
 
 
+def names(folder: str | PathLike[str] | None = None) -> list[str]:
+    """The data sets that `load` finds, the built-in one first.
+
+    >>> names()[0]
+    'pydocs'
+    """
+    root = folder or os.environ.get(_VARIABLE)
+    return ["pydocs", *(sorted(_available(Path(root))) if root else [])]
+
+
 def _check_name(name: str) -> None:
     path = PurePosixPath(name.replace("\\", "/"))
     if not path.parts or path.is_absolute() or ".." in path.parts or set(name) & set(":\0"):
