@@ -1,6 +1,6 @@
 """One run: a data set, a way of grouping, a seed, and what each method makes of it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 
 from umpteen import data
 from umpteen.aggregated import Eagle, ignore_groups
@@ -86,50 +87,45 @@ def available(names: Sequence[str]) -> list[str]:
     return [name for name in names if name in there] or ["pydocs"]
 
 
-def run(task: Task, grouping: Grouping, seed: int, methods: Sequence[str]) -> dict[str, Scores]:
+def run(task: Task, grouping: Grouping, seed: int) -> dict[str, Scores]:
     """Precision of each method on the test part, for the same groups and the same solver."""
     groups = grouping.group(task.X, seed)
     known = {"groups": groups, "group_labels": aggregate(task.Y, groups)}
-
-    def solver() -> LabelTree:
-        return LabelTree(random_state=seed, verbose=False)
-
-    def fitted(method: str) -> Any:
-        if method == "Oracle":
-            return solver().fit(task.X, task.Y)
-        if method == "Baseline":
-            return solver().fit(task.X, ignore_groups(task.X, *known.values()))
-        if method == "umpteen":
-            return Eagle(solver(), random_state=seed, verbose=False).fit(task.X, **known)
-        rounds = {"EAGLE-0": 0, "EAGLE": 20}[method]
-        printed = Eagle.paper(solver(), iterations=rounds, random_state=seed, verbose=False)
-        return printed.fit(task.X, **known)
-
-    def precision(method: str) -> Scores:
-        top = fitted(method).predict_topk(task.X_test, k=max(DEPTHS))
-        return 100 * np.asarray(precision_at_k(task.Y_test, top, DEPTHS), np.float64)
-
-    return {method: precision(method) for method in methods}
+    solver = LabelTree(random_state=seed, verbose=False)
+    quiet: dict[str, Any] = {"random_state": seed, "verbose": False}
+    printed = Eagle.paper(solver, **quiet)
+    return {
+        "Oracle": _oracle(task, seed),
+        "Baseline": _precision(
+            task, clone(solver).fit(task.X, ignore_groups(task.X, *known.values()))
+        ),
+        "EAGLE-0": _precision(task, clone(printed).set_params(iterations=0).fit(task.X, **known)),
+        "EAGLE": _precision(task, printed.fit(task.X, **known)),
+        "umpteen": _precision(task, Eagle(solver, **quiet).fit(task.X, **known)),
+    }
 
 
-def repeated(
-    task: Task, grouping: Grouping, n_seeds: int, methods: Sequence[str] = METHODS
-) -> dict[str, npt.NDArray[np.float64]]:
+@cache
+def _oracle(task: Task, seed: int) -> Scores:
+    return _precision(task, LabelTree(random_state=seed, verbose=False).fit(task.X, task.Y))
+
+
+def _precision(task: Task, model: Any) -> Scores:
+    top = model.predict_topk(task.X_test, k=max(DEPTHS))
+    return 100 * np.asarray(precision_at_k(task.Y_test, top, DEPTHS), np.float64)
+
+
+def repeated(task: Task, grouping: Grouping, n_seeds: int) -> dict[str, npt.NDArray[np.float64]]:
     """The same with several seeds: `(seeds, 3)` for each method."""
+    runs = []
     with progress_bar(f"{task.name}, {grouping.name}", n_seeds) as bar:
-        runs = list(
-            _advancing((run(task, grouping, seed, methods) for seed in range(n_seeds)), bar)
-        )
-    return {method: np.stack([scores[method] for scores in runs]) for method in methods}
+        for seed in range(n_seeds):
+            runs.append(run(task, grouping, seed))
+            bar.advance()
+    return {method: np.stack([scores[method] for scores in runs]) for method in METHODS}
 
 
 def closed(found: dict[str, npt.NDArray[np.float64]], method: str) -> npt.NDArray[np.float64]:
     """The part in % of the way from Baseline to Oracle that a method goes, `(seeds, 3)`."""
     way = found["Oracle"] - found["Baseline"]
     return np.asarray(100 * (found[method] - found["Baseline"]) / np.where(way == 0, np.nan, way))
-
-
-def _advancing(runs: Iterator[Any], bar: Any) -> Iterator[Any]:
-    for one in runs:
-        bar.advance()
-        yield one
