@@ -10,7 +10,8 @@ from umpteen.aggregated.problem import Problem
 
 FloatArray = npt.NDArray[np.float32]
 _RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-_MOST_JUDGED = 500  # groups that judge a ridge; each is scored for every label
+_MOST_JUDGED = 500  # groups that judge a ridge, each by all labels,
+_MOST_JUDGEMENTS = 20_000_000  # or fewer, so that memory stays bounded
 _FEWEST_GROUPS = 20  # with fewer, directions and their judge would be chance
 
 
@@ -107,7 +108,7 @@ def _best_ridge(
     sums, sizes = _group_sums(problem, ~held_out)
     counts = problem.group_labels[~held_out]
     rates = np.asarray(counts.sum(axis=0)).ravel() / sizes.sum()
-    judges = np.flatnonzero(held_out)[:_MOST_JUDGED]
+    judges = np.flatnonzero(held_out)[: min(_MOST_JUDGED, _MOST_JUDGEMENTS // max(counts.shape))]
     judged, judged_sizes = _group_sums(problem, np.isin(np.arange(len(held_out)), judges))
     inputs = judged.toarray() - np.outer(judged_sizes, mean)
     true = problem.group_labels[judges].toarray() - np.outer(judged_sizes, rates)

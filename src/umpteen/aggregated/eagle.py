@@ -8,11 +8,11 @@ from scipy.sparse import csr_matrix, identity, vstack
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from umpteen.aggregated.assignment import SHARES, handed_out, similarities
+from umpteen.aggregated.assignment import SHARES, similarities
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.embeddings import Search
 from umpteen.aggregated.problem import Problem
-from umpteen.aggregated.rounds import held_out
+from umpteen.aggregated.rounds import hand_out_anew
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import GroupsError
 from umpteen.linear import LabelTree
@@ -153,29 +153,17 @@ class Eagle(ExtremeClassifier):
     def _fit(self, problem: Problem) -> Self:
         solver = LabelTree(n_jobs=self.n_jobs) if self.solver is None else self.solver
         seed = check_seed(self.random_state)
-        n_rounds = self.rounds if problem.sizes().max() > 1 else 0
-        agreement: list[float] = []
-        with progress_bar("Finding whose labels they are", 1 + n_rounds, self.verbose) as bar:
-            scores, embeddings = self._similarities(problem, seed)
-            assigned = handed_out(problem, scores, self.samples_per_label)
-            ballots = [assigned]
-            bar.advance(1)
-            rng = np.random.default_rng(seed)
-            total = np.zeros_like(scores.data)
-            for _ in range(n_rounds):
-                folds = rng.permutation(problem.groups.shape[0]) % self.folds
-                judged = held_out(problem, assigned, solver, folds)
-                bar.advance(1)
-                if agreement and judged.agreement < max(agreement):
-                    break
-                agreement.append(judged.agreement)
-                total += judged.scores.data
-                so_far = csr_matrix((total, scores.indices, scores.indptr), shape=scores.shape)
-                assigned = handed_out(problem, so_far, self.samples_per_label)
-                ballots.append(handed_out(problem, judged.scores, self.samples_per_label))
-        self.solver_ = self._final(solver, problem.features, ballots[-self.votes :])
-        self.assigned_labels_, self.label_embeddings_ = assigned, embeddings
-        self.agreement_ = agreement
+        open_question = problem.n_groups > 1 and problem.sizes().max() > 1
+        rounds = int(self.rounds) if open_question else 0
+        with progress_bar("Finding whose labels they are", 1 + rounds, self.verbose) as bar:
+            scores, self.label_embeddings_ = self._similarities(problem, seed)
+            bar.advance()
+            found = hand_out_anew(
+                problem, scores, solver, rounds=rounds, folds=int(self.folds),
+                samples_per_label=self.samples_per_label, seed=seed, done=bar.advance,
+            )  # fmt: skip
+        self.assigned_labels_, self.agreement_ = found.assigned, found.agreement
+        self.solver_ = self._final(solver, problem.features, found.ballots[-self.votes :])
         return self
 
     def _similarities(self, problem: Problem, seed: int) -> tuple[csr_matrix, csr_matrix]:

@@ -42,6 +42,11 @@ class Problem:
         return cls(features, as_csr(normalize(features, copy=True)), members, counts)
 
     @property
+    def n_groups(self) -> int:
+        """Groups that have samples."""
+        return int(self.groups.shape[0])
+
+    @property
     def n_labels(self) -> int:
         """Columns of `group_labels`."""
         return int(self.group_labels.shape[1])

@@ -1,5 +1,6 @@
 """Labels handed out anew by what a classifier thinks of samples that it has not seen."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,10 +8,57 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
+from umpteen.aggregated.assignment import handed_out
 from umpteen.aggregated.problem import Problem
 from umpteen.base import ExtremeClassifier
 
+_TIE = 1e-3  # weight of the first similarities, for samples that solvers find alike
 _LEAST = 1e-6  # of a score that is a probability: beyond that, small ones say nothing more
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Labels handed out by the average of all rounds, by each round alone, and how it went."""
+
+    assigned: csr_matrix
+    ballots: list[csr_matrix]
+    agreement: list[float]
+
+
+def hand_out_anew(
+    problem: Problem,
+    scores: csr_matrix,
+    solver: ExtremeClassifier,
+    *,
+    rounds: int,
+    folds: int,
+    samples_per_label: str,
+    seed: int,
+    done: Callable[[], object],
+) -> Outcome:
+    """Hand labels out by first `scores`, then by what held-out solvers think, round by round.
+
+    Ends when the solvers' answers agree less with the groups' labels than they did before.
+    """
+
+    def by(values: npt.NDArray[np.float32]) -> csr_matrix:
+        pairs = csr_matrix((values, scores.indices, scores.indptr), shape=scores.shape)
+        return handed_out(problem, pairs, samples_per_label)
+
+    assigned = by(scores.data)
+    ballots, agreements = [assigned], list[float]()
+    tie = scores.data * np.float32(_TIE / max(1e-30, np.abs(scores.data).max(initial=0)))
+    total, rng = np.zeros_like(tie), np.random.default_rng(seed)
+    for _ in range(rounds):
+        judged = held_out(problem, assigned, solver, rng.permutation(problem.n_groups) % folds)
+        done()
+        if agreements and judged.agreement < max(agreements):
+            break
+        agreements.append(judged.agreement)
+        total += judged.scores.data
+        assigned = by(total + tie)
+        ballots.append(by(judged.scores.data + tie))
+    return Outcome(assigned, ballots, agreements)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +91,7 @@ def held_out(
         rows = np.flatnonzero(fold_of == fold)
         if len(rows) == 0 or len(learned) == 0:
             continue
-        model = clone(solver).fit(problem.features[learned], assigned[learned])
+        model = quiet(solver).fit(problem.features[learned], assigned[learned])
         asked = problem.candidates[rows]
         found = model.score_labels(problem.features[rows], asked)
         scores[_positions(problem.candidates, rows)] = found.data
@@ -68,6 +116,14 @@ def agreement(problem: Problem, answers: npt.NDArray[np.int32]) -> float:
     per_group = csr_matrix(problem.groups @ given)
     room = per_group.minimum(problem.group_labels)
     return float(room.sum()) / max(1.0, float(per_group.sum()))
+
+
+def quiet(solver: ExtremeClassifier) -> ExtremeClassifier:
+    """A new, unfitted copy without a progress bar: there is one already."""
+    copy: ExtremeClassifier = clone(solver)
+    if "verbose" in copy.get_params(deep=False):
+        copy.set_params(verbose=False)
+    return copy
 
 
 def _positions(pairs: csr_matrix, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
