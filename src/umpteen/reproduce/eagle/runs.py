@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.preprocessing import normalize
 
 from umpteen import data
 from umpteen.aggregated import Eagle, ignore_groups
@@ -66,7 +67,10 @@ class Grouping:
 
 @cache
 def task(name: str, quick: bool) -> Task:
-    """A data set by name, texts as TF-IDF of single words; `quick` takes 2,000 documents."""
+    """A data set by name: rows of unit length, of texts the TF-IDF of single words.
+
+    `quick` takes 2,000 samples.
+    """
     parts = data.load(name)
     train = parts.train
     test = train if parts.test is None else parts.test
@@ -75,7 +79,7 @@ def task(name: str, quick: bool) -> Task:
     if most < len(rows):
         rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:most])
     if train.texts is None:
-        return Task(name, train.X[rows], train.Y[rows], test.X, test.Y)
+        return Task(name, normalize(train.X[rows]), train.Y[rows], normalize(test.X), test.Y)
     words = Vectorizer(ngrams=1, min_df=2)
     X = words.fit_transform([train.texts[row] for row in rows])
     return Task(name, X, csr_matrix(train.Y[rows]), words.transform(test.texts or []), test.Y)
