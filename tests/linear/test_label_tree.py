@@ -164,3 +164,11 @@ def test_trust_lowers_labels_that_were_often_wrong(data):
     trust = tree.trees_[0].log_trust
     assert (trust <= 0).all()
     assert (trust < 0).any()
+
+
+def test_the_scale_of_features_makes_no_difference():
+    data = um.data.make_extreme(n_samples=600, n_features=300, n_labels=60)
+    X, Y = data.train.X, data.train.Y
+    plain = um.LabelTree().fit(X, Y).predict_topk(data.test.X, k=3)
+    scaled = um.LabelTree().fit(8 * X, Y).predict_topk(8 * data.test.X, k=3)
+    assert (plain.labels[:, 0] == scaled.labels[:, 0]).mean() > 0.97  # biases have their own scale

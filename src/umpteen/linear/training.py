@@ -33,12 +33,16 @@ class Solver:
     seed: int
 
 
+_ROUNDING = 1e-4  # rows of unit length in float32 are that long but for this
+
+
 class ChunkTrainer:
     """Trains single chunks; may be used by several threads at once."""
 
     def __init__(self, X: csr_matrix, solver: Solver) -> None:
         self._features, self._solver = frozen_csr(X), solver
-        self._prune = solver.prune / _typical_length(X)
+        length = _typical_length(X)
+        self._prune, self._cost = solver.prune / length, solver.cost / length**2
         self._local_of = parallel.PerThread(lambda: np.full(X.shape[1], -1, np.int32))
 
     def train(
@@ -49,7 +53,7 @@ class ChunkTrainer:
         return Chunk(
             *train_chunk(
                 *self._features, samples, *frozen_csr(member)[:2], first, last,
-                self._local_of.value, solver.logistic, solver.cost, solver.positive_weight,
+                self._local_of.value, solver.logistic, self._cost, solver.positive_weight,
                 solver.tolerance, solver.max_epochs, self._prune, solver.seed + seed,
             )
         )  # fmt: skip
@@ -140,10 +144,11 @@ def _indicator(
 
 
 def _typical_length(X: csr_matrix) -> float:
-    """Root mean square length of the rows that have features."""
+    """Root mean square length of the rows that have features; 1 if that is meant."""
     filled = np.count_nonzero(np.diff(X.indptr))
     total = float(np.square(X.data, dtype=np.float64).sum())
-    return np.sqrt(total / filled) if total > 0 else 1.0
+    length = float(np.sqrt(total / filled)) if total > 0 else 1.0
+    return 1.0 if abs(length - 1) < _ROUNDING else length
 
 
 def columns_of(matrix: csr_matrix) -> list[npt.NDArray[np.int32]]:

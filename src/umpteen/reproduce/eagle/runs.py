@@ -51,7 +51,9 @@ class Grouping:
     @classmethod
     def random(cls, size: int) -> "Grouping":
         """Groups of so many random samples."""
-        return cls(f"random, {size}", lambda X, seed: group_randomly(X.shape[0], size, seed))
+        return cls(
+            f"random groups of {size}", lambda X, seed: group_randomly(X.shape[0], size, seed)
+        )
 
     @classmethod
     def clusters(cls, depth: int | None = None, noise: float = 0.0) -> "Grouping":
