@@ -13,6 +13,7 @@ from umpteen.aggregated.problem import Problem
 from umpteen.base import ExtremeClassifier
 
 _TIE = 1e-3  # weight of the first similarities, for samples that solvers find alike
+_SOME = 1e-9  # agreement; without any, as where all groups overlap, solvers have nothing to say
 _LEAST = 1e-6  # of a score that is a probability: beyond that, small ones say nothing more
 
 
@@ -52,7 +53,7 @@ def hand_out_anew(
     for _ in range(rounds):
         judged = held_out(problem, assigned, solver, rng.permutation(problem.n_groups) % folds)
         done()
-        if agreements and judged.agreement < max(agreements):
+        if judged.agreement < max(agreements, default=_SOME):
             break
         agreements.append(judged.agreement)
         total += judged.scores.data
@@ -82,14 +83,15 @@ def held_out(
     """
     members = problem.groups.T.tocsr()  # (n, n_groups)
     fold_of = folds[members.indices[members.indptr[:-1]]]  # every sample is in a group
+    known = problem.worth_learning(assigned)
     n_best = max(1, round(problem.labels_per_sample))
     scores = np.zeros(problem.candidates.nnz, np.float32)
     answers = np.full((problem.X.shape[0], n_best), -1, np.int32)
     for fold in range(int(folds.max()) + 1):
         hidden = np.asarray((members @ (folds == fold).astype(np.float32)) > 0).ravel()
-        learned = np.flatnonzero(~hidden & (np.diff(assigned.indptr) > 0))
+        learned = known[~hidden[known]]
         rows = np.flatnonzero(fold_of == fold)
-        if len(rows) == 0 or len(learned) == 0:
+        if len(rows) == 0 or assigned[learned].nnz == 0:
             continue
         model = quiet(solver).fit(problem.features[learned], assigned[learned])
         asked = problem.candidates[rows]
