@@ -86,7 +86,9 @@ def test_iterations_against_a_background_equal_the_literal_loop():
         own = [j for j in np.flatnonzero(weights) if small.groups[j].any()]
         e = literal.unit(sum(weights[j] * rows[small.groups[j]].sum(axis=0) for j in own))
         for _ in range(5):
-            best = [np.flatnonzero(small.groups[j])[(rows[small.groups[j]] @ e).argmax()] for j in own]
+            best = [
+                np.flatnonzero(small.groups[j])[(rows[small.groups[j]] @ e).argmax()] for j in own
+            ]
             closest = sum(weights[j] * rows[i] for j, i in zip(own, best, strict=True))
             e = literal.unit(e + 0.1 * literal.unit(closest))
         found = similarity(problem, background, iterations=5).toarray()

@@ -1,6 +1,5 @@
 """If these fail, labels are looked for in the wrong place from the start."""
 
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -117,7 +116,8 @@ def test_samples_that_add_up_to_nothing_start_from_one_of_them():
 def test_a_label_of_every_group_stands_against_nothing_of_its_own():
     """All samples with the mean taken off add up to rounding errors, which say nothing."""
     rng = np.random.default_rng(0)
-    X = np.abs(rng.standard_normal((3000, 5))) + [5, 0, 0, 0, 0]
+    X = np.abs(rng.standard_normal((3000, 5)))
+    X[:, 0] += 5
     groups = np.arange(3000) // 3
     found = group_label_embeddings(
         X, groups, [[0]] * 1000, center=True, iterations=0, random_state=0

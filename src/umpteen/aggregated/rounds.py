@@ -64,7 +64,7 @@ def hand_out_anew(
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What classifiers that did not learn from a sample's groups say about it."""
+    """What classifiers say about samples that they did not learn from."""
 
     scores: csr_matrix  # (n, n_labels), of the labels of its groups
     agreement: float  # of their answers with the groups' labels, 0 to 1
@@ -79,7 +79,8 @@ def held_out(
     """Train on the other folds of groups, judge the samples of each fold.
 
     A group is in one fold; a sample of several groups is judged with the first of them, and
-    not learned from where any of its groups is judged.
+    not learned from where any of its groups is judged. So who judges it has learned neither
+    from it nor from any sample of that first group; others of its groups may have been seen.
     """
     members = problem.groups.T.tocsr()  # (n, n_groups)
     fold_of = folds[members.indices[members.indptr[:-1]]]  # every sample is in a group
