@@ -44,17 +44,11 @@ def test_iterations_matter():
 
 def test_equally_close_samples_all_win():
     """Two copies pull twice as hard as the one closest sample of the other group."""
-    X = np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8], [0, 1]])
-    groups, counts = np.array([[1, 1, 1, 0, 0], [0, 0, 0, 1, 1]]) > 0, np.array([[1], [1]])
-    problem = literal.Small(X, groups, counts)
-    wanted = literal.embeddings(problem, 20, 0.1, center=False)
-    found = group_label_embeddings(*problem.sparse)
-    np.testing.assert_allclose(found.toarray(), wanted, atol=1e-6)
-    e = np.array([2.6, 2.8]) / np.hypot(2.6, 2.8)  # the first embedding: (0.68, 0.73)
-    closest = X[3] + X[2]
-    e = literal.unit(e + 0.1 * literal.unit(closest))
-    found = group_label_embeddings(*problem.sparse, iterations=1)
-    np.testing.assert_allclose(found.toarray()[0], e, atol=1e-6)
+    X = np.array([[1, 0], [1, 0], [0, 1], [0.8, 0.6], [0, 1]])
+    start = literal.unit(X.sum(axis=0))  # (0.73, 0.68): 0 and 1 are closest, and 3
+    wanted = literal.unit(start + 0.1 * literal.unit(2 * X[0] + X[3]))
+    found = group_label_embeddings(X, [0, 0, 0, 1, 1], [[0], [0]], iterations=1)
+    np.testing.assert_allclose(found.toarray()[0], wanted, atol=1e-6)
 
 
 @pytest.mark.parametrize("center", [False, True])
