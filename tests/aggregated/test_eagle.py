@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix, identity
 
 import umpteen as um
-from umpteen.aggregated import assign_labels
+from umpteen.aggregated import assign_labels, rounds
 from umpteen.aggregated import eagle as module
 from umpteen.aggregated.rounds import Judged
 
@@ -218,7 +218,7 @@ def judged_with(agreements, monkeypatch):
         said.append((assigned, scores))
         return Judged(scores, agreements[len(said) - 1])
 
-    monkeypatch.setattr(module, "held_out", held_out)
+    monkeypatch.setattr(rounds, "held_out", held_out)
     return said
 
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix, hstack, identity
 
 import umpteen as um
 from umpteen.aggregated.problem import Problem
-from umpteen.aggregated.rounds import agreement, held_out
+from umpteen.aggregated.rounds import agreement, hand_out_anew, held_out
 
 from . import literal
 
@@ -146,6 +146,22 @@ def test_nothing_to_learn_from_says_nothing():
     judged = held_out(problem, random_assignment(problem), um.NearestCentroid(), np.zeros(1, int))
     assert judged.agreement == 0
     assert len(set(judged.scores.data)) == 1
+
+
+def test_what_judges_find_alike_stands_by_the_first_scores():
+    """Labels 2 and 3 are in one fold each, unknown to its judge."""
+    X = np.eye(3)[[0, 1, 2, 0, 1, 2]]
+    problem = Problem.of(X, [0, 0, 0, 1, 1, 1], [[0, 1, 3], [0, 1, 2]])
+    true = csr_matrix(([1.0] * 6, [0, 1, 3, 0, 1, 2], range(7)), shape=(6, 4), dtype=np.float32)
+    first = problem.candidates.copy()
+    first.data = true.toarray()[first.nonzero()]
+    found = hand_out_anew(
+        problem, first, um.NearestCentroid(), rounds=3, folds=2, samples_per_label="one", seed=0,
+        done=lambda: None,
+    )  # fmt: skip
+    assert len(found.ballots) == 4
+    for labels in (found.assigned, *found.ballots):
+        assert (labels != true).nnz == 0
 
 
 def literal_agreement(small, answers):
