@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen.aggregated.background import Background
 from umpteen.aggregated.embeddings import Search, label_views, stacked
 from umpteen.aggregated.problem import Problem
 from umpteen.errors import ParameterError
 from umpteen.kernels.grouped import assign
-from umpteen.validation import check_count, check_number, check_seed
+from umpteen.validation import check_seed
 
 SHARES = ("one", "count", "estimate")
 
@@ -48,16 +47,14 @@ def assign_labels(
     """
     problem = Problem.of(X, groups, group_labels)
     check_share(samples_per_label)
-    n_features = problem.X.shape[1]
-    background = Background.of_mean(problem.X) if center else Background.none(n_features)
-    search = Search(check_count(iterations, "iterations"), check_number(step, "step"), background)
+    search = Search.of(problem, iterations, step, center)
     scores, _ = similarities(problem, search, check_seed(random_state), n_jobs)
     return handed_out(problem, scores, samples_per_label)
 
 
 def check_share(samples_per_label: Any) -> None:
     """Refuse anything but the known ways."""
-    if samples_per_label not in SHARES:
+    if not isinstance(samples_per_label, str) or samples_per_label not in SHARES:
         raise ParameterError(
             f"samples_per_label={samples_per_label!r} is not possible: expected one of {SHARES}"
         )

@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix, identity, vstack
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,7 +18,7 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import GroupsError
 from umpteen.linear import LabelTree
 from umpteen.progress import Verbose, progress_bar
-from umpteen.validation import N_JOBS, VERBOSE, Features, check_seed
+from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
 
 _KEPT_FEATURES = 100  # of each label's embedding: what it is about
 
@@ -140,7 +141,7 @@ class Eagle(ExtremeClassifier):
             X, Y = self._check_fit(X, Y)
             single = identity(X.shape[0], format="csr", dtype=np.float32)
             return self._fit(Problem.of(X, single, Y))
-        self._check_fit_input(X, [[0]] * np.shape(X)[0])  # parameters and features
+        check_parameters(self)
         self._check_all_given(Y, groups, group_labels)
         problem = Problem.of(X, groups, group_labels)
         self._forget()
@@ -163,7 +164,7 @@ class Eagle(ExtremeClassifier):
                 samples_per_label=self.samples_per_label, seed=seed, done=bar.advance,
             )  # fmt: skip
         self.assigned_labels_, self.agreement_ = found.assigned, found.agreement
-        self.solver_ = self._final(solver, problem.features, found.ballots[-self.votes :])
+        self.solver_ = self._final(solver, problem, found.ballots[-self.votes :])
         return self
 
     def _similarities(self, problem: Problem, seed: int) -> tuple[csr_matrix, csr_matrix]:
@@ -178,7 +179,7 @@ class Eagle(ExtremeClassifier):
         return Background.of_groups(problem, int(self.n_directions), seed)
 
     def _final(
-        self, solver: ExtremeClassifier, X: Features, ballots: list[csr_matrix]
+        self, solver: ExtremeClassifier, problem: Problem, ballots: list[csr_matrix]
     ) -> ExtremeClassifier:
         """Trained once on all ballots; the cost of an error is shared among them."""
         model = clone(solver)
@@ -186,13 +187,20 @@ class Eagle(ExtremeClassifier):
             ballots = ballots[-1:]
         else:
             model.set_params(cost=model.get_params(deep=False)["cost"] / len(ballots))
-        rows = [np.flatnonzero(np.diff(ballot.indptr)) for ballot in ballots]
+        rows = [problem.worth_learning(ballot) for ballot in ballots]
         Y = vstack([ballot[own] for ballot, own in zip(ballots, rows, strict=True)], format="csr")
-        fitted: ExtremeClassifier = model.fit(X[np.concatenate(rows)], csr_matrix(Y))
+        X = problem.features[np.concatenate(rows)]
+        fitted: ExtremeClassifier = model.fit(X, csr_matrix(Y))
         return fitted
 
     def _topk(self, X: Features, k: int) -> TopK:
         return self.solver_._topk(X, k)
+
+    def _scores_of(self, X: Features, candidates: csr_matrix) -> npt.NDArray[np.float32]:
+        return self.solver_._scores_of(X, candidates)
+
+    def _every_label(self, X: Features) -> TopK:
+        return self.solver_._every_label(X)
 
     def _check_all_given(self, Y: Any, groups: Any, group_labels: Any) -> None:
         if Y is not None or groups is None or group_labels is None:

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix, vstack
 from umpteen import parallel
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.problem import Problem
+from umpteen.errors import ParameterError
 from umpteen.kernels.grouped import GroupArrays, Scratch, embed
 from umpteen.validation import check_count, check_number, check_seed
 
@@ -63,9 +64,7 @@ def group_label_embeddings(
            [0.88, 0.47]], dtype=float32)
     """
     problem = Problem.of(X, groups, group_labels)
-    plain = Background.none(problem.X.shape[1])
-    background = Background.of_mean(problem.X) if center else plain
-    search = Search(check_count(iterations, "iterations"), check_number(step, "step"), background)
+    search = Search.of(problem, iterations, step, center)
     return embed_labels(problem, search, check_seed(random_state), n_jobs)
 
 
@@ -76,6 +75,15 @@ class Search:
     iterations: int
     step: float
     background: Background
+
+    @classmethod
+    def of(cls, problem: Problem, iterations: Any, step: Any, center: Any) -> "Search":
+        """Checked parameters of the public functions."""
+        if not isinstance(center, bool | np.bool_):
+            raise ParameterError(f"center={center!r} is not possible: expected True or False")
+        plain = Background.none(problem.X.shape[1])
+        background = Background.of_mean(problem.X) if center else plain
+        return cls(check_count(iterations, "iterations"), check_number(step, "step"), background)
 
 
 def embed_labels(problem: Problem, search: Search, seed: int, n_jobs: int | None) -> csr_matrix:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
+from umpteen.errors import FeaturesError
 from umpteen.validation import (
     Features,
     as_csr,
@@ -34,12 +35,14 @@ class Problem:
     def of(cls, X: Any, groups: Any, group_labels: Any) -> "Problem":
         """Checked input; bad input raises an error of `umpteen.errors`."""
         features = check_features(X)
+        if features.shape[0] == 0:
+            raise FeaturesError("X has no rows: there are no samples whose labels could be found")
         members = check_groups(groups, n_samples=features.shape[0])
         counts = check_group_labels(group_labels, n_groups=members.shape[0])
         filled = np.flatnonzero(np.diff(members.indptr))
         if len(filled) < members.shape[0]:
             members, counts = members[filled], counts[filled]
-        return cls(features, as_csr(normalize(features, copy=True)), members, counts)
+        return cls(features, _unit_rows(as_csr(features)), members, counts)
 
     @property
     def n_groups(self) -> int:
@@ -71,6 +74,16 @@ class Problem:
         pairs.sort_indices()
         return pairs
 
+    def worth_learning(self, assigned: csr_matrix) -> npt.NDArray[np.int64]:
+        """The samples that were given a label, or surely have none: no group of theirs has one."""
+        surely_none = np.diff(self.candidates.indptr) == 0
+        return np.flatnonzero(surely_none | (np.diff(assigned.indptr) > 0))
+
     def sizes(self) -> npt.NDArray[np.int32]:
         """Samples of each group."""
         return np.diff(self.groups.indptr)
+
+
+def _unit_rows(X: csr_matrix) -> csr_matrix:
+    """Rows at length 1, by way of float64, where no square overflows or vanishes."""
+    return csr_matrix(normalize(X.astype(np.float64), copy=False), dtype=np.float32)

@@ -13,6 +13,7 @@ from umpteen.aggregated.problem import Problem
 from umpteen.base import ExtremeClassifier
 
 _TIE = 1e-3  # weight of the first similarities, for samples that solvers find alike
+_SOME = 1e-9  # agreement; without any, as where all groups overlap, solvers have nothing to say
 _LEAST = 1e-6  # of a score that is a probability: beyond that, small ones say nothing more
 
 
@@ -52,7 +53,7 @@ def hand_out_anew(
     for _ in range(rounds):
         judged = held_out(problem, assigned, solver, rng.permutation(problem.n_groups) % folds)
         done()
-        if agreements and judged.agreement < max(agreements):
+        if judged.agreement < max(agreements, default=_SOME):
             break
         agreements.append(judged.agreement)
         total += judged.scores.data
@@ -63,7 +64,7 @@ def hand_out_anew(
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What classifiers that did not learn from a sample's groups say about it."""
+    """What classifiers say about samples that they did not learn from."""
 
     scores: csr_matrix  # (n, n_labels), of the labels of its groups
     agreement: float  # of their answers with the groups' labels, 0 to 1
@@ -78,18 +79,20 @@ def held_out(
     """Train on the other folds of groups, judge the samples of each fold.
 
     A group is in one fold; a sample of several groups is judged with the first of them, and
-    not learned from where any of its groups is judged.
+    not learned from where any of its groups is judged. So who judges it has learned neither
+    from it nor from any sample of that first group; others of its groups may have been seen.
     """
     members = problem.groups.T.tocsr()  # (n, n_groups)
     fold_of = folds[members.indices[members.indptr[:-1]]]  # every sample is in a group
+    known = problem.worth_learning(assigned)
     n_best = max(1, round(problem.labels_per_sample))
     scores = np.zeros(problem.candidates.nnz, np.float32)
     answers = np.full((problem.X.shape[0], n_best), -1, np.int32)
     for fold in range(int(folds.max()) + 1):
         hidden = np.asarray((members @ (folds == fold).astype(np.float32)) > 0).ravel()
-        learned = np.flatnonzero(~hidden & (np.diff(assigned.indptr) > 0))
+        learned = known[~hidden[known]]
         rows = np.flatnonzero(fold_of == fold)
-        if len(rows) == 0 or len(learned) == 0:
+        if len(rows) == 0 or assigned[learned].nnz == 0:
             continue
         model = quiet(solver).fit(problem.features[learned], assigned[learned])
         asked = problem.candidates[rows]

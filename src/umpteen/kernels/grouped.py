@@ -139,7 +139,8 @@ def embed(
     weigh `weights` in its first embedding; where `starts[p]` is not negative, that sample is
     the first embedding. Returns the embeddings as CSR (`indptr`, `indices`, `data` of at most
     `capacity` entries), `scores` in the order of `samples`, and which labels are `vague`: their
-    first sum is zero, but for the share `nothing` of what was added, and so they stay. An
+    first sum is zero, but for the share `nothing` of what was added, and so they stay; winners
+    that add up to nothing change nothing. An
     embedding is given at the features of its samples; elsewhere it is a multiple of the mean,
     which makes no difference between samples. `features` (features,) is room to work. Costs one
     pass over the samples for the start and two for each iteration.
@@ -174,7 +175,7 @@ def embed(
             step_means = _add_samples(arrays, own, wins, scratch.step, low_step)
             wins[own] = 0
             length = _length(arrays, used, scratch.step, low_step, step_means)
-            if length > 0:
+            if length > nothing * step_means:
                 for feature in used:
                     sums[feature] += step / length * scratch.step[feature]
                 low_sums += step / length * low_step

@@ -11,6 +11,28 @@ from umpteen.errors import GroupsError, LabelsError
 from umpteen.validation.arrays import as_array, canonical_csr
 from umpteen.validation.labels import check_labels, is_list_of_lists, list_counts
 
+# What messages about labels say, and what is meant here; the longer ones first.
+_WORDS_OF_GROUPS = {
+    "Tagger takes texts and label names": "Names become numbers by np.unique(names, "
+    "return_inverse=True)[1]",
+    "A sample without labels has an empty list": "A group without samples has an empty list",
+    " (Unknown label type: continuous)": "",
+    "a list of label-id lists": "a list with the sample numbers of each group",
+    "(samples x labels)": "(groups x samples)",
+    "one label id": "one group number",
+    "for one label": "for one sample",
+    "label id": "sample number",
+    "labels": "samples",
+    "relevant": "in the group",
+}
+_WORDS_OF_GROUP_LABELS = {
+    "A sample without": "A group without",
+    "lists are read as label ids: pass an indicator as an array, np.array(group_labels)": "it is "
+    "not clear whether they are label ids or counts: pass counts as an array, "
+    "np.array(group_labels), and ids as their counts, "
+    "np.array([np.bincount(ids, minlength=2) for ids in group_labels])",
+}
+
 
 def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
     """`groups` as canonical CSR of float32 ones `(n_groups, n_samples)`, non-zero = member.
@@ -26,7 +48,7 @@ def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
     try:
         members = _members(groups, n_samples)
     except LabelsError as error:
-        raise GroupsError(_in_words_of_groups(str(error))) from None
+        raise GroupsError(_in_other_words(str(error), _WORDS_OF_GROUPS)) from None
     if members.shape[1] != n_samples:
         raise GroupsError(
             f"groups has {members.shape[1]:,} columns, but X has {n_samples:,} rows: row j of "
@@ -52,14 +74,14 @@ def check_group_labels(group_labels: Any, *, n_groups: int) -> csr_matrix:
     array([[2., 0., 1.],
            [0., 1., 0.]], dtype=float32)
     """
-    if is_list_of_lists(group_labels):
-        counts = list_counts(list(group_labels), None, "group_labels")
-    else:
-        counts = _count_matrix(group_labels)
+    as_lists = is_list_of_lists(group_labels)
+    counts = _list_counts(list(group_labels)) if as_lists else _count_matrix(group_labels)
     if counts.shape[0] != n_groups:
+        transposed = counts.shape[1] == n_groups and not as_lists
         raise GroupsError(
             f"groups has {n_groups:,} rows but group_labels has {counts.shape[0]:,}: row j of "
             "group_labels holds the labels of the group in row j of groups"
+            + ("; it looks transposed: pass group_labels.T" if transposed else "")
         )
     if counts.nnz == 0:
         raise LabelsError("group_labels has no label at all; there is nothing to learn")
@@ -71,14 +93,27 @@ def _members(groups: Any, n_samples: int) -> csr_matrix:
         return check_labels(groups, name="groups")
     if is_list_of_lists(groups):
         return check_labels(list(groups), n_labels=n_samples, name="groups")
-    array = as_array(groups, "groups", GroupsError)
-    if array.ndim == 1 and len(array) != n_samples:
+    array = as_array(groups, "groups", LabelsError)
+    if array.ndim != 1:
+        return check_labels(array, name="groups")
+    if len(array) != n_samples:
         raise GroupsError(
             f"groups has {len(array):,} entries, but X has {n_samples:,} rows: as a 1-D array it "
             "holds the group number of each sample"
         )
-    members = check_labels(groups, name="groups")
-    return members.T.tocsr() if array.ndim == 1 else members
+    if array.size and array.min() < 0:
+        raise GroupsError(
+            f"groups holds the group number {array.min():g}; groups are numbered from 0. Leave "
+            "samples of no group out of X, or make each a group of its own"
+        )
+    return csr_matrix(check_labels(array, name="groups").T.tocsr())
+
+
+def _list_counts(lists: list[Any]) -> csr_matrix:
+    try:
+        return list_counts(lists, None, "group_labels")
+    except LabelsError as error:
+        raise LabelsError(_in_other_words(str(error), _WORDS_OF_GROUP_LABELS)) from None
 
 
 def _count_matrix(group_labels: Any) -> csr_matrix:
@@ -99,14 +134,16 @@ def _count_matrix(group_labels: Any) -> csr_matrix:
 
 def _whole_counts(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     numbers = values.astype(np.float64)
-    if not np.isfinite(numbers).all() or (numbers < 0).any() or (numbers % 1).any():
-        wrong = numbers[~np.isfinite(numbers) | (numbers < 0) | (numbers % 1 != 0)][0]
+    wrong = numbers[~(np.isfinite(numbers) & (numbers >= 0) & (np.floor(numbers) == numbers))]
+    if len(wrong):
         raise LabelsError(
-            f"group_labels holds {wrong:g}; expected how often a label occurs in a group: "
+            f"group_labels holds {wrong[0]:g}; expected how often a label occurs in a group: "
             "a whole number, 0 where it does not"
         )
     return numbers.astype(np.float32)
 
 
-def _in_words_of_groups(message: str) -> str:
-    return message.replace("label id", "sample number").replace("labels", "samples")
+def _in_other_words(message: str, words: dict[str, str]) -> str:
+    for word, ours in words.items():
+        message = message.replace(word, ours)
+    return message

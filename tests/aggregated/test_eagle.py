@@ -1,0 +1,351 @@
+"""If these fail, whoever knows labels per group only is better off ignoring the groups."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, identity
+
+import umpteen as um
+from umpteen.aggregated import assign_labels, rounds
+from umpteen.aggregated import eagle as module
+from umpteen.aggregated.rounds import Judged
+
+from . import literal
+from .test_assignment import figure_1, is_solved
+
+SHARES = ["one", "count", "estimate"]
+FAST = um.NearestCentroid()
+
+
+def fitted(small, **parameters):
+    X, groups, counts = small.sparse
+    return um.Eagle(**parameters).fit(X, groups=groups, group_labels=counts)
+
+
+def same(first, second):
+    return first.shape == second.shape and (first != second).nnz == 0
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Like texts: most words of a sample have nothing to do with its labels."""
+    data = um.data.make_extreme(4000, 2000, 60, labels_per_sample=2, noise=0.5, random_state=0)
+    groups = um.data.group_randomly(data.train.X.shape[0], 10, random_state=0)
+    return data, groups, um.data.aggregate(data.train.Y, groups)
+
+
+def precision(model, data):
+    return model.score(data.test.X, data.test.Y)
+
+
+# Given what samples have, or groups of one, Eagle adds nothing.
+
+
+def labelled_samples(share_without=0.0):
+    rng = np.random.default_rng(0)
+    X = csr_matrix(rng.random((80, 20)) * (rng.random((80, 20)) < 0.3))
+    Y = rng.random((80, 12)) < 0.2
+    Y[rng.random(80) < share_without] = False
+    return X, csr_matrix(Y)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("share_without", [0.0, 0.4])
+@pytest.mark.parametrize("solver", [um.LabelTree(max_leaf=3, branching=2), um.NearestCentroid()])
+def test_given_labels_of_samples_it_is_the_solver_to_the_bit(solver, share_without, dense):
+    X, Y = labelled_samples(share_without)
+    X = X.toarray() if dense else X
+    wanted = solver.fit(X, Y)
+    variants = [um.Eagle(solver), um.Eagle.paper(solver), um.Eagle.paper(solver, iterations=0)]
+    variants += [um.Eagle(solver, samples_per_label=share, background="mean") for share in SHARES]
+    for model in variants:
+        model.fit(X, Y)
+        assert model.predict_topk(X, k=5) == wanted.predict_topk(X, k=5)
+        assert same(model.assigned_labels_, Y.astype(np.float32))
+        assert same(model.predict(X), wanted.predict(X))
+        groups = identity(80, format="csr")
+        model.fit(X, groups=groups, group_labels=Y)
+        assert model.predict_topk(X, k=5) == wanted.predict_topk(X, k=5)
+        assert same(model.assigned_labels_, Y.astype(np.float32))
+
+
+def test_the_default_solver_is_a_label_tree():
+    X, Y = labelled_samples()
+    assert um.Eagle().fit(X, Y).predict_topk(X) == um.LabelTree().fit(X, Y).predict_topk(X)
+
+
+def test_single_labels_come_back_as_ids():
+    X, _ = labelled_samples()
+    ids = np.arange(80) % 5
+    assert um.Eagle(FAST).fit(X, ids).predict(X).shape == (80,)
+
+
+def test_given_labels_are_scored_by_the_solver():
+    """A beam of one looks at few labels; scores of given ones must not depend on that."""
+    X, Y = labelled_samples()
+    solver = um.LabelTree(max_leaf=2, branching=2, beam_width=1)
+    model = um.Eagle(solver).fit(X, Y)
+    assert same(
+        model.score_labels(X, np.ones(Y.shape)), solver.fit(X, Y).score_labels(X, np.ones(Y.shape))
+    )
+    assert model._every_label(X) == solver._every_label(X)
+
+
+# As printed.
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 20])
+@pytest.mark.parametrize("solver", [um.LabelTree(max_leaf=4, branching=2), um.NearestCentroid()])
+def test_the_paper_s_algorithm_is_its_assignment_and_the_solver(solver, iterations):
+    for seed in range(3):
+        small = literal.random_problem(seed)
+        X, groups, counts = small.sparse
+        model = um.Eagle.paper(solver, iterations=iterations, random_state=seed)
+        model.fit(X, groups=groups, group_labels=counts)
+        Y = assign_labels(X, groups, counts, iterations=iterations, random_state=seed)
+        assert same(model.assigned_labels_, Y)
+        possible = np.asarray(groups.T @ counts.sum(axis=1)).ravel() > 0
+        rows = np.flatnonzero((np.diff(Y.indptr) > 0) | ~possible)
+        assert model.predict_topk(X) == solver.fit(X[rows], Y[rows]).predict_topk(X)
+        assert model.agreement_ == []
+
+
+def test_paper_takes_changes():
+    model = um.Eagle.paper(FAST, step=0.5, samples_per_label="count")
+    assert (model.iterations, model.step, model.rounds) == (20, 0.5, 0)
+    assert (model.background, model.samples_per_label, model.solver) == ("none", "count", FAST)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("build", [um.Eagle, um.Eagle.paper])
+def test_the_example_of_figure_1_is_solved_up_to_order(build, n_labels):
+    X, groups, labels, prototype = figure_1(n_labels)
+    for seed in range(50):
+        model = build(um.LabelTree(n_jobs=1), random_state=seed)
+        model.fit(X, groups=groups, group_labels=labels)
+        assert is_solved(model.assigned_labels_, prototype), seed
+        answers = model.predict_topk(X, k=1).labels.ravel()
+        assert len(set(zip(prototype, answers, strict=True))) == n_labels
+
+
+# What it is for.
+
+
+def test_better_than_ignoring_groups_and_than_the_paper(texts):
+    data, groups, counts = texts
+    X, Y = data.train.X, data.train.Y
+    oracle = precision(um.LabelTree().fit(X, Y), data)
+    baseline = precision(um.LabelTree().fit(X, um.ignore_groups(X, groups, counts)), data)
+    printed = precision(um.Eagle.paper().fit(X, groups=groups, group_labels=counts), data)
+    model = um.Eagle().fit(X, groups=groups, group_labels=counts)
+    ours = precision(model, data)
+    assert oracle - baseline > 0.1
+    assert ours > baseline + 0.7 * (oracle - baseline)
+    assert ours > printed + 0.02
+    right = model.assigned_labels_.multiply(Y).sum() / model.assigned_labels_.sum()
+    chance = um.ignore_groups(X, groups, counts)
+    assert right > 3 * chance.multiply(Y).sum() / chance.sum()
+
+
+def test_the_agreement_estimates_how_good_the_assignment_is(texts):
+    """Shuffled labels of groups agree with nothing."""
+    data, groups, counts = texts
+    X, order = data.train.X, np.random.default_rng(0).permutation(groups.shape[0])
+    true, wrong = (
+        um.Eagle(FAST, rounds=2).fit(X, groups=groups, group_labels=known).agreement_
+        for known in (counts, counts[order])
+    )
+    assert true[0] > wrong[0] + 0.1
+    assert true == sorted(true)
+
+
+def test_labels_known_without_counts(texts):
+    data, groups, _ = texts
+    present = um.data.aggregate(data.train.Y, groups, merge="set")
+    one, estimate = (
+        um.Eagle(FAST, rounds=0, samples_per_label=share).fit(
+            data.train.X, groups=groups, group_labels=present
+        )
+        for share in ("one", "estimate")
+    )
+    n_true = data.train.Y.nnz
+    assert one.assigned_labels_.nnz <= present.nnz < 0.8 * n_true
+    assert estimate.assigned_labels_.nnz == pytest.approx(n_true, rel=0.1)
+
+
+# Same bits.
+
+
+@pytest.mark.parametrize("solver", [None, FAST])
+def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(solver, texts):
+    data, groups, counts = texts
+    X, groups, counts = data.train.X[:800], groups[:, :800], counts
+    one, *others = (
+        um.Eagle(solver, rounds=2, n_jobs=n_jobs, random_state=3).fit(
+            X, groups=groups, group_labels=counts
+        )
+        for n_jobs in (1, 1, 3)
+    )
+    for other in others:
+        assert one.predict_topk(data.test.X) == other.predict_topk(data.test.X)
+        assert one.agreement_ == other.agreement_
+        assert same(one.assigned_labels_, other.assigned_labels_)
+        assert one.label_embeddings_.data.tobytes() == other.label_embeddings_.data.tobytes()
+
+
+def test_a_saved_model_is_the_same(tmp_path):
+    small = literal.random_problem(0)
+    model = fitted(small, solver=um.LabelTree(max_leaf=3, branching=2))
+    model.save(tmp_path / "model")
+    loaded = um.load(tmp_path / "model")
+    assert loaded.predict_topk(small.X) == model.predict_topk(small.X)
+    assert loaded.agreement_ == model.agreement_
+    assert loaded.solver.get_params() == model.solver.get_params()
+    for name in ("assigned_labels_", "label_embeddings_"):
+        assert same(getattr(loaded, name), getattr(model, name))
+
+
+# Rounds and votes.
+
+
+def judged_with(agreements, monkeypatch):
+    """Solvers that say random things, with these agreements; returns what they said."""
+    said = []
+    rng = np.random.default_rng(0)
+
+    def held_out(problem, assigned, solver, folds):
+        scores = problem.candidates.copy()
+        scores.data = rng.random(scores.nnz).astype(np.float32)
+        said.append((assigned, scores))
+        return Judged(scores, agreements[len(said) - 1])
+
+    monkeypatch.setattr(rounds, "held_out", held_out)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("agreements", "kept"),
+    [
+        ([0.5, 0.7, 0.7, 0.6, 0.9], 3), ([0.5, 0.4, 0.9, 0.9, 0.9], 1),
+        ([0.1, 0.2, 0.3, 0.4, 0.5], 5), ([0.0, 0.1, 0.2, 0.3, 0.4], 0),
+    ],
+)  # fmt: skip
+def test_rounds_end_when_agreement_falls(agreements, kept, monkeypatch):
+    small = literal.random_problem(0, overlap=False)
+    said = judged_with(agreements, monkeypatch)
+    model = fitted(small, solver=FAST, rounds=5)
+    assert model.agreement_ == agreements[:kept]
+    assert len(said) == min(kept + 1, 5)
+    start = fitted(small, solver=FAST, rounds=0).assigned_labels_
+    assert same(said[0][0], start)
+    if kept:
+        total = sum(scores.toarray() for _, scores in said[:kept])
+        wanted = literal.handed_out(small, total, "count")
+        np.testing.assert_array_equal(model.assigned_labels_.toarray(), wanted)
+    else:
+        assert same(model.assigned_labels_, start)
+
+
+@pytest.mark.parametrize("votes", [1, 2, 9])
+@pytest.mark.parametrize("with_cost", [True, False])
+def test_the_last_rounds_vote(votes, with_cost, monkeypatch):
+    """The cost of an error is shared among ballots; a solver without cost has the last one."""
+    small = literal.random_problem(1, overlap=False)
+    said = judged_with([0.1, 0.2, 0.3], monkeypatch)
+    solver = um.LabelTree(max_leaf=3, branching=2, cost=1.5) if with_cost else FAST
+    model = fitted(small, solver=solver, rounds=3, votes=votes)
+    ballots = [fitted(small, solver=FAST, rounds=0).assigned_labels_.toarray()]
+    ballots += [literal.handed_out(small, scores.toarray(), "count") for _, scores in said]
+    ballots = ballots[-votes:] if with_cost else ballots[-1:]
+    none = ~(small.groups.T.astype(int) @ small.counts).any(axis=1)
+    rows = [np.flatnonzero(ballot.any(axis=1) | none) for ballot in ballots]
+    X = csr_matrix(np.concatenate([small.X[own] for own in rows]), dtype=np.float32)
+    Y = np.concatenate([ballot[own] for ballot, own in zip(ballots, rows, strict=True)])
+    if with_cost:
+        assert model.solver_.cost == pytest.approx(1.5 / len(ballots))
+        solver = um.LabelTree(max_leaf=3, branching=2, cost=1.5 / len(ballots))
+    assert model.predict_topk(small.X) == solver.fit(X, Y).predict_topk(small.X)
+
+
+def test_the_solver_that_was_given_stays_unfitted():
+    solver = um.LabelTree()
+    fitted(literal.random_problem(0), solver=solver)
+    assert not hasattr(solver, "n_labels_")
+    assert solver.cost == um.LabelTree().cost
+
+
+# Corners.
+
+
+@pytest.mark.parametrize("solver", [None, FAST])
+@pytest.mark.parametrize("share", SHARES)
+def test_one_group_only(solver, share):
+    """Nobody can be asked about it; what the embeddings say stands."""
+    X, labels = np.eye(4) + 0.1, [[0, 1, 2, 2]]
+    models = [
+        um.Eagle(solver, rounds=rounds, samples_per_label=share).fit(
+            X, groups=[[0, 1, 2, 3]], group_labels=labels
+        )
+        for rounds in (0, 4)
+    ]
+    assert models[1].agreement_ == []
+    assert same(models[0].assigned_labels_, models[1].assigned_labels_)
+    assert models[0].predict_topk(X) == models[1].predict_topk(X)
+
+
+@pytest.mark.parametrize("solver", [None, FAST])
+def test_more_folds_than_groups(solver):
+    small = literal.random_problem(0)
+    assert len(fitted(small, solver=solver, folds=50, rounds=2).agreement_) >= 1
+
+
+@pytest.mark.parametrize("solver", [None, FAST])
+def test_groups_that_all_overlap(solver):
+    """Every sample is hidden from every fold: nothing can be learned, nothing breaks."""
+    small = literal.random_problem(0)._replace(groups=np.ones((9, 40), bool))
+    model = fitted(small, solver=solver)
+    assert model.agreement_ == []
+    assert model.assigned_labels_.nnz > 0
+
+
+@pytest.mark.parametrize("background", ["none", "mean", "directions"])
+@pytest.mark.parametrize("solver", [None, FAST])
+def test_samples_without_features_do_no_harm(background, solver):
+    small = literal.random_problem(0, n=120, n_groups=30)
+    small.X[::4] = 0
+    model = fitted(small, solver=solver, background=background)
+    assert not np.isnan(model.predict_topk(small.X).scores).any()
+    assert np.isfinite(model.label_embeddings_.data).all()
+
+
+def test_a_label_that_occurs_more_often_than_there_are_samples():
+    model = um.Eagle(FAST).fit(
+        np.eye(5), groups=[0, 0, 1, 1, 1], group_labels=[[0, 0, 0, 0, 1], [1, 2, 2]]
+    )
+    per_label = model.assigned_labels_.toarray()
+    assert per_label[:2, 0].tolist() == [1, 1]
+    assert per_label.sum(axis=0).tolist() == [2, 2, 2]
+
+
+def test_labels_of_no_group_are_never_predicted():
+    small = literal.random_problem(0)
+    top = fitted(small, solver=FAST).predict_topk(small.X, k=7)
+    assert 0 not in top.labels
+    assert fitted(small, solver=FAST).n_labels_ == 7
+
+
+def test_embeddings_keep_their_largest_values(monkeypatch):
+    small = literal.random_problem(0)
+    whole = fitted(small, solver=FAST, rounds=0).label_embeddings_.toarray()
+    monkeypatch.setattr(module, "_KEPT_FEATURES", 3)
+    kept = fitted(small, solver=FAST, rounds=0).label_embeddings_
+    assert np.diff(kept.indptr).max() == 3
+    for row, all_values in zip(kept.toarray(), whole, strict=True):
+        assert set(row[row != 0]) <= set(all_values)
+        assert np.sort(np.abs(row))[-3:].tolist() == np.sort(np.abs(all_values))[-3:].tolist()
+
+
+def test_as_many_labels_are_predicted_as_samples_have_on_average(texts):
+    data, groups, counts = texts
+    model = um.Eagle(FAST, rounds=0).fit(data.train.X, groups=groups, group_labels=counts)
+    assert model.labels_per_sample_ == round(data.train.Y.nnz / data.train.Y.shape[0])
+    assert model.predict(data.test.X).shape == data.test.Y.shape

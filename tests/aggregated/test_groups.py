@@ -1,0 +1,198 @@
+"""If these fail, mistakes about groups pass unseen, or end in a message that does not help."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+
+import umpteen as um
+from umpteen.aggregated import assign_labels, group_label_embeddings, ignore_groups
+from umpteen.errors import FeaturesError, GroupsError, LabelsError, ParameterError
+from umpteen.validation import check_group_labels, check_groups
+
+X = np.random.default_rng(0).random((6, 4))
+GROUPS = csr_matrix(np.kron(np.eye(3), [1, 1]))
+LABELS = csr_matrix([[1, 2, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+
+
+def fit_eagle(X, groups, group_labels):
+    return um.Eagle(um.NearestCentroid()).fit(X, groups=groups, group_labels=group_labels)
+
+
+USES = [assign_labels, group_label_embeddings, ignore_groups, fit_eagle]
+
+
+def of(matrix, position, value):
+    changed = matrix.toarray().astype(float)
+    changed[position] = value
+    return changed
+
+
+BAD_GROUPS = {
+    "sample in no group": ([[0, 1], [3], [4, 5]], "sample 2 is in no group .*Leave such samples"),
+    "transposed": (GROUPS.T, "3 columns, but X has 6 rows.*pass groups.T"),
+    "too narrow": (GROUPS[:, :5], "5 columns, but X has 6 rows: row j of groups marks"),
+    "too short": ([0, 0, 1, 1, 2], "5 entries, but X has 6 rows.*group number of each sample"),
+    "group -1": ([-1, 0, 0, 1, 1, 2], "the group number -1; groups are numbered from 0. Leave"),
+    "group 0.5": ([0, 0, 0.5, 1, 1, 2], "fractions; expected one group number"),
+    "group NaN": ([0, 0, np.nan, 1, 1, 2], "NaN.*expected one group number per sample"),
+    "names": (["a", "a", "b", "b", "c", "c"], r"texts.*np.unique\(names, return_inverse=True\)"),
+    "sample -1": ([[-1, 0], [1, 2], [3, 4, 5]], "sample number -1; .*A group without samples"),
+    "sample 6": ([[6, 0], [1, 2], [3, 4, 5]], "sample number 6, but ids end at 5"),
+    "sample 0.5": ([[0.5], [1, 2], [3, 4, 5]], r"groups\[0\] holds 0.5; expected sample numbers"),
+    "named samples": ([["a"], [1, 2], [3, 4, 5]], "the text 'a'; expected sample numbers"),
+    "negative": (-GROUPS, "negative values; non-zero means in the group"),
+    "NaN": (of(GROUPS, (0, 0), np.nan), "NaN.*means in the group"),
+    "column": (np.array([[0], [0], [1], [1], [2], [2]]), r"pass groups.ravel\(\)"),
+    "three dimensions": (GROUPS.toarray()[..., None], r"\(groups x samples\), a list with the sam"),
+    "no group at all": (GROUPS[:0], "sample 0 is in no group"),
+}
+BAD_LABELS = {
+    "fewer groups": (LABELS[:2], GroupsError, "groups has 3 rows but group_labels has 2: row j"),
+    "fewer lists": ([[0, 1], [2]], GroupsError, "row j of groups$"),
+    "more groups": (csr_matrix(np.ones((4, 2))), GroupsError, "3 rows but group_labels has 4"),
+    "transposed": (LABELS.T[:, :3], GroupsError, "pass group_labels.T"),
+    "negative": (of(LABELS, (0, 0), -2), LabelsError, "holds -2; expected how often"),
+    "fraction": (of(LABELS, (1, 1), 0.5), LabelsError, "holds 0.5; .*a whole number"),
+    "NaN": (of(LABELS, (2, 2), np.nan), LabelsError, "holds nan; .*0 where it does not"),
+    "infinity": (of(LABELS, (2, 2), np.inf), LabelsError, "holds inf"),
+    "sparse NaN": (csr_matrix(of(LABELS, (0, 0), np.nan)), LabelsError, "holds nan"),
+    "texts in lists": ([["red"], ["blue"], []], LabelsError, "'red'; expected label ids .*Tagger"),
+    "texts": (np.array([["red"], ["blue"], ["red"]]), LabelsError, "holds texts; .*Tagger"),
+    "negative id": ([[0], [-1], [1]], LabelsError, "label id -1; .*A group without labels"),
+    "one id per group": ([0, 1, 2], GroupsError, r"shape \(3,\).*a list with the label ids"),
+    "no label": ([[], [], []], LabelsError, "nothing to learn"),
+    "no count": (0 * LABELS, LabelsError, "nothing to learn"),
+    "counts or ids": ([[0, 0, 1], [1, 0, 1], [0, 1, 1]], LabelsError, r"not clear .*np.bincount"),
+}
+BAD_FEATURES = {
+    "no rows": (X[:0], "X has no rows"),
+    "None": (None, "expected numbers"),
+    "ragged": ([[1.0], [1.0, 2.0]], "not a table of numbers"),
+    "one dimension": (X[0], "2 dimensions"),
+    "NaN": (np.where(X > 0.5, np.nan, X), "NaN"),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", BAD_GROUPS)
+def test_bad_groups_are_refused_with_advice(name, use):
+    groups, advice = BAD_GROUPS[name]
+    with pytest.raises(GroupsError, match=advice) as caught:
+        use(X, groups, LABELS)
+    assert "label" not in str(caught.value)  # the words of groups, not those of labels
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", BAD_LABELS)
+def test_bad_labels_of_groups_are_refused_with_advice(name, use):
+    labels, error, advice = BAD_LABELS[name]
+    with pytest.raises(error, match=advice):
+        use(X, GROUPS, labels)
+
+
+@pytest.mark.parametrize("use", USES[:3])
+def test_nothing_is_refused(use):
+    with pytest.raises(GroupsError, match="groups holds objects"):
+        use(X, None, LABELS)
+    with pytest.raises(LabelsError, match="group_labels holds objects"):
+        use(X, GROUPS, None)
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", BAD_FEATURES)
+def test_bad_features_are_refused_with_advice(name, use):
+    features, advice = BAD_FEATURES[name]
+    with pytest.raises(FeaturesError, match=advice):
+        use(features, GROUPS, LABELS)
+
+
+@pytest.mark.parametrize("function", [assign_labels, group_label_embeddings])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("iterations", -1), ("iterations", 1.5), ("iterations", "many"), ("iterations", True),
+        ("step", -0.1), ("step", np.nan), ("step", np.inf), ("step", "small"), ("center", "no"),
+        ("center", 1), ("n_jobs", 0), ("n_jobs", -2), ("random_state", "x"), ("random_state", -1),
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_refused_by_name(function, name, value):
+    with pytest.raises(ParameterError, match=f"{name}={re.escape(repr(value))} is not possible"):
+        function(X, GROUPS, LABELS, **{name: value})
+
+
+@pytest.mark.parametrize("value", ["two", None, 1, ["one"], np.array(["one", "count"])])
+def test_unknown_shares_are_refused(value):
+    with pytest.raises(ParameterError, match=r"expected one of .'one', 'count', 'estimate'"):
+        assign_labels(X, GROUPS, LABELS, samples_per_label=value)
+
+
+@pytest.mark.parametrize("given", ["Y and all", "Y and groups", "groups alone", "labels alone"])
+def test_eagle_wants_labels_of_samples_or_of_groups(given):
+    parts = {
+        "Y and all": {"Y": [[0]] * 6, "groups": GROUPS, "group_labels": LABELS},
+        "Y and groups": {"Y": [[0]] * 6, "groups": GROUPS},
+        "groups alone": {"groups": GROUPS},
+        "labels alone": {"group_labels": LABELS},
+    }
+    with pytest.raises(GroupsError, match=r"either Y, .* or both groups and group_labels"):
+        um.Eagle().fit(X, **parts[given])
+
+
+@pytest.mark.parametrize("solver", ["tree", um.LabelTree, LogisticRegression(), 3])
+def test_a_solver_must_be_a_classifier_of_ours(solver):
+    with pytest.raises(ParameterError, match=r"'solver' parameter .*ExtremeClassifier"):
+        um.Eagle(solver).fit(X, groups=GROUPS, group_labels=LABELS)
+
+
+def test_a_refused_fit_leaves_the_old_model():
+    model = fit_eagle(X, GROUPS, LABELS)
+    before = model.predict_topk(X)
+    with pytest.raises(GroupsError):
+        model.fit(X, groups=GROUPS.T, group_labels=LABELS)
+    assert model.predict_topk(X) == before
+
+
+memberships = st.integers(2, 12).flatmap(
+    lambda n: st.lists(st.integers(0, 5), min_size=n, max_size=n)
+)
+
+
+@given(memberships)
+def test_all_forms_of_groups_are_the_same(numbers):
+    n_groups = max(numbers) + 1
+    wanted = np.arange(n_groups)[:, None] == numbers
+    lists = [np.flatnonzero(row).tolist() for row in wanted]
+    forms = [numbers, np.array(numbers, float), wanted, csr_matrix(wanted), 7 * wanted, lists]
+    for form in [*forms, csr_matrix(wanted).tocoo(), list(map(set, lists)), [2 * m for m in lists]]:
+        found = check_groups(form, n_samples=len(numbers))
+        np.testing.assert_array_equal(found.toarray(), wanted)
+        assert found.has_canonical_format
+        assert set(found.data) == {1}
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), min_size=1, max_size=6))
+def test_all_forms_of_labels_are_the_same(lists):
+    n_labels = max((max(ids, default=-1) for ids in lists), default=-1) + 1
+    if n_labels <= 2:  # none, or lists that could be counts
+        return
+    wanted = np.array([np.bincount(ids, minlength=n_labels) for ids in lists])
+    coo = csr_matrix(wanted).tocoo()
+    for form in (
+        lists,
+        wanted,
+        wanted.astype(float),
+        csr_matrix(wanted),
+        coo,
+        list(map(tuple, lists)),
+    ):
+        found = check_group_labels(form, n_groups=len(lists))
+        np.testing.assert_array_equal(found.toarray(), wanted)
+        assert found.has_canonical_format
+        assert (found.data > 0).all()
