@@ -90,28 +90,29 @@ def fit_node(samples, classes, right, theta, regularizer, max_rounds, history):
 
 @njit(nogil=True, cache=True)
 def start_split(samples, classes):
-    """Halves along the direction in which the means of the classes differ most."""
+    """Halves along the direction in which the means of the classes differ most.
+
+    Each mean counts as often as it has samples, which starts nearer to the optimum than the
+    paper's plain sums do.
+    """
     dim = samples.rows.shape[1]
     right = np.zeros(len(classes), np.bool_)
     if len(classes) == 2:  # which one goes right is only a name
         right[1] = True
         return right
     means = np.zeros((len(classes), dim))
+    sizes = np.zeros(len(classes), np.int64)
     centre = np.zeros(dim)
-    n_seen = 0
     for i in range(len(classes)):
-        size = samples.start[classes[i] + 1] - samples.start[classes[i]]
-        if size > 0:
-            means[i] = samples.sums[classes[i]] / size
-            centre += means[i]
-            n_seen += 1
-    centre /= max(n_seen, 1)
+        sizes[i] = samples.start[classes[i] + 1] - samples.start[classes[i]]
+        centre += samples.sums[classes[i]]
+    centre /= max(sizes.sum(), 1)
     spread = np.zeros((dim, dim))
     for i in range(len(classes)):
-        if samples.start[classes[i] + 1] > samples.start[classes[i]]:
-            means[i] -= centre
+        if sizes[i] > 0:
+            means[i] = samples.sums[classes[i]] / sizes[i] - centre
             for j in range(dim):
-                spread[j] += means[i, j] * means[i]
+                spread[j] += sizes[i] * means[i, j] * means[i]
     split(np.sum(means * dominant_direction(spread), axis=1), right)
     return right
 

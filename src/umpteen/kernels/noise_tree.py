@@ -32,7 +32,7 @@ class NoiseArrays(NamedTuple):
 @njit(nogil=True, cache=True)
 def next_random(state):
     """The next state of the generator (splitmix64), and a number from 0 to below 1."""
-    state += _GOLDEN
+    state = np.uint64(state) + _GOLDEN
     bits = (state ^ (state >> np.uint64(30))) * _MIX_1
     bits = (bits ^ (bits >> np.uint64(27))) * _MIX_2
     bits ^= bits >> np.uint64(31)

@@ -158,7 +158,7 @@ class NoiseTree(BaseEstimator):
         """log p(y|x): of one class per sample, `(n,)`, or of m given ones, `(n, m)`."""
         reduced, tree = self.reduce(X), self.arrays
         ids = self._check_ids(y, len(reduced))
-        table = ids.reshape(len(reduced), -1)
+        table = ids if ids.ndim == 2 else ids[:, None]
         parts = self._by_rows(
             lambda rows: log_prob_rows(tree, reduced[rows], table[rows]), len(reduced)
         )

@@ -42,8 +42,10 @@ class Reduction:
         (Halko et al. 2011), which takes the mean off in every product and never in the matrix.
         """
         mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        exact = not sparse.issparse(X) and X.shape[1] <= _MOST_EXACT
-        variances, directions = _exact(X, mean, dim) if exact else _randomised(X, mean, dim, seed)
+        if isinstance(X, np.ndarray) and X.shape[1] <= _MOST_EXACT:
+            variances, directions = _exact(X, mean, dim)
+        else:
+            variances, directions = _randomised(X, mean, dim, seed)
         square = _mean_square(X)
         kept = variances > max(_LEAST_SHARE * variances.max(initial=0), _LEAST_SPREAD * square)
         components = np.ascontiguousarray(directions[:, kept], np.float32)
@@ -94,7 +96,7 @@ def _randomised(
 
 
 def _orthogonal(columns: DoubleArray) -> DoubleArray:
-    return qr(columns, mode="economic")[0]  # type: ignore[no-any-return]
+    return np.asarray(qr(columns, mode="economic")[0], np.float64)
 
 
 def _mean_square(X: Features) -> float:
