@@ -70,7 +70,7 @@ class NoiseTree(BaseEstimator):
     array([[0, 1],
            [2, 1]], dtype=int32)
     >>> tree.sample([[3.0]], 8, rng=0)
-    array([[2, 2, 2, 2, 1, 2, 2, 2]], dtype=int32)
+    array([[2, 1, 1, 2, 2, 2, 2, 2]], dtype=int32)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -91,8 +91,8 @@ def _randomised(
     basis = _orthogonal(along(np.random.default_rng(seed).standard_normal((d, width))))
     for _ in range(_POWER_ROUNDS):
         basis = _orthogonal(along(_orthogonal(back(basis))))
-    directions, values, _ = svd(back(basis), full_matrices=False)
-    return values[:dim] ** 2 / n, directions[:, :dim]
+    directions = svd(back(basis), full_matrices=False)[0][:, :dim]
+    return np.square(along(directions)).mean(axis=0), directions
 
 
 def _orthogonal(columns: DoubleArray) -> DoubleArray:
