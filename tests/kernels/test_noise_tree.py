@@ -16,7 +16,7 @@ from umpteen.kernels.noise_tree import (
     stream_of,
 )
 
-DIM = 3
+DIM = 6  # a block of four, and a rest
 
 
 def random_tree(n_classes, seed, dim=DIM, scale=1.0):

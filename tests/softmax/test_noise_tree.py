@@ -238,6 +238,15 @@ def test_a_class_without_samples_is_improbable_but_possible():
     assert probability.mean() < 0.01
 
 
+@pytest.mark.parametrize("regularizer", [1e-12, 1e12])
+def test_hardly_any_and_far_too_much_regularisation_give_numbers(regularizer):
+    X, y = families(60, 40)
+    tree = NoiseTree(regularizer=regularizer).fit(1e6 * X, y, n_classes=40)
+    table = tables(tree, 1e6 * X)
+    assert np.isfinite(table).all()
+    np.testing.assert_allclose(np.exp(table.astype(np.float64)).sum(axis=1), 1, atol=1e-4)
+
+
 def test_no_rows_are_an_empty_answer():
     X, y = families(50, 6)
     tree, none = NoiseTree().fit(X, y), np.empty((0, 24), np.float32)

@@ -40,7 +40,7 @@ from umpteen.validation import (
 )
 
 _BLOCK_ROWS = 1024
-_BLOCK_SCORES = 2**22  # log-probabilities of all classes held at a time: 16 MB per thread
+_BLOCK_SCORES = 2**20  # log-probabilities of all classes in a block: 4 MB, a few per thread
 
 IntArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
