@@ -1,0 +1,226 @@
+"""Walk the noise tree: draw classes, and their log-probabilities.
+
+Nodes are numbered as in a heap: the root is 1, the children of i are 2 i (left) and 2 i + 1
+(right), and what would be node `n_leaves + j` is leaf j. A node sends a sample z to the right
+with probability sigmoid(w.z + b).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from umpteen.kernels.topk import best_first, offer
+
+_FAR = 1e4  # of the whitened features; no training sample goes beyond the root of their number
+
+_GOLDEN: Any = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1: Any = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2: Any = np.uint64(0x94D049BB133111EB)
+
+
+class NoiseArrays(NamedTuple):
+    """A fitted tree; a leaf that has no class is label -1, and never reached."""
+
+    weights: npt.NDArray[np.float32]  # (n_leaves, dim); row 0 is not used
+    biases: npt.NDArray[np.float32]  # (n_leaves,); inf where all goes right
+    label_of: npt.NDArray[np.int32]  # (n_leaves,)
+    leaf_of: npt.NDArray[np.int32]  # (n_classes,)
+
+
+@njit(nogil=True, cache=True)
+def next_random(state):
+    """The next state of the generator (splitmix64), and a number from 0 to below 1."""
+    state = np.uint64(state) + _GOLDEN
+    bits = (state ^ (state >> np.uint64(30))) * _MIX_1
+    bits = (bits ^ (bits >> np.uint64(27))) * _MIX_2
+    bits ^= bits >> np.uint64(31)
+    return state, np.float64(bits >> np.uint64(11)) * 2.0**-53
+
+
+@njit(nogil=True, cache=True)
+def stream_of(seed, row):
+    """The generator's first state for a row, unrelated to those of its neighbours."""
+    state = (np.uint64(seed) ^ np.uint64(row) * _MIX_1) * _MIX_2
+    state, _ = next_random(state ^ (state >> np.uint64(32)))
+    return state * _MIX_1 ^ (state >> np.uint64(29))
+
+
+@njit(nogil=True, cache=True)
+def score(tree, node, sample):
+    """w.z + b of a node; four sums at a time, for none waits for the other."""
+    one, two, three, four = np.float64(tree.biases[node]), 0.0, 0.0, 0.0
+    weights, dim = tree.weights[node], len(sample)
+    for j in range(0, dim - 3, 4):
+        one += np.float64(weights[j]) * sample[j]
+        two += np.float64(weights[j + 1]) * sample[j + 1]
+        three += np.float64(weights[j + 2]) * sample[j + 2]
+        four += np.float64(weights[j + 3]) * sample[j + 3]
+    for j in range(dim - dim % 4, dim):
+        one += np.float64(weights[j]) * sample[j]
+    return (one + two) + (three + four)
+
+
+@njit(nogil=True, cache=True)
+def log_sides(value):
+    """log sigmoid(-value) and log sigmoid(value), of going left and right."""
+    rest = np.log1p(np.exp(-abs(value)))
+    return min(-value, 0.0) - rest, min(value, 0.0) - rest
+
+
+@njit(nogil=True, cache=True)
+def draw(tree, sample, state):
+    """A class drawn for one sample, its log-probability, and the generator's next state.
+
+    O(dim * log(n_classes)).
+    """
+    node, probability = 1, 1.0
+    while node < len(tree.label_of):
+        to_right = 1 / (1 + np.exp(-score(tree, node, sample)))
+        state, uniform = next_random(state)
+        if uniform < to_right:
+            probability *= to_right
+            node = 2 * node + 1
+        else:
+            probability *= 1 - to_right
+            node = 2 * node
+    return tree.label_of[node - len(tree.label_of)], np.log(probability), state
+
+
+@njit(nogil=True, cache=True)
+def draw_rows(tree, samples, n, seed, first_row):
+    """`n` classes for each sample and their log-probabilities.
+
+    Row i draws from the stream of `first_row + i`: cutting the rows into blocks changes nothing.
+    """
+    labels = np.empty((len(samples), n), np.int32)
+    logs = np.empty((len(samples), n), np.float32)
+    for row in range(len(samples)):
+        state = stream_of(seed, first_row + row)
+        for i in range(n):
+            labels[row, i], logs[row, i], state = draw(tree, samples[row], state)
+    return labels, logs
+
+
+@njit(nogil=True, cache=True)
+def log_prob(tree, sample, label):
+    """The log-probability of one class for one sample; O(dim * log(n_classes))."""
+    node = tree.leaf_of[label] + len(tree.label_of)
+    total = 0.0
+    while node > 1:
+        left, right = log_sides(score(tree, node // 2, sample))
+        total += right if node % 2 == 1 else left
+        node //= 2
+    return total
+
+
+@njit(nogil=True, cache=True)
+def log_prob_rows(tree, samples, labels):
+    """Log-probabilities of `labels` (n, m), row i for sample i."""
+    logs = np.empty(labels.shape, np.float32)
+    for row in range(len(samples)):
+        for i in range(labels.shape[1]):
+            logs[row, i] = log_prob(tree, samples[row], labels[row, i])
+    return logs
+
+
+@njit(nogil=True, cache=True)
+def log_prob_table(tree, samples):
+    """Log-probabilities of all classes, (n, n_classes); O(dim * n_classes) each."""
+    n_classes, n_leaves = len(tree.leaf_of), len(tree.label_of)
+    table = np.empty((len(samples), n_classes), np.float32)
+    logs = np.zeros(n_leaves)
+    for row in range(len(samples)):
+        logs[0] = 0
+        width = 1
+        while width < n_leaves:
+            for i in range(width - 1, -1, -1):  # from the right: its children overwrite no other
+                left, right = log_sides(score(tree, width + i, samples[row]))
+                before = logs[i]
+                logs[2 * i], logs[2 * i + 1] = before + left, before + right
+            width *= 2
+        for label in range(n_classes):
+            table[row, label] = logs[tree.leaf_of[label]]
+    return table
+
+
+@njit(nogil=True, cache=True)
+def beam_topk(tree, samples, k, beam_width):
+    """The `k` most probable classes that a beam of `beam_width` nodes per level finds.
+
+    Exact where no level has more nodes. O(beam_width * (dim + log(beam_width)) * log(n_classes)).
+    """
+    n_leaves = len(tree.label_of)
+    labels = np.empty((len(samples), k), np.int32)
+    logs = np.empty((len(samples), k), np.float32)
+    nodes, next_nodes = np.empty(beam_width, np.int32), np.empty(beam_width, np.int32)
+    values, next_values = np.empty(beam_width), np.empty(beam_width)
+    for row in range(len(samples)):
+        nodes[0], values[0], kept = 1, 0.0, 1
+        width = 1
+        while width < n_leaves // 2:
+            next_kept = 0
+            for i in range(kept):
+                left, right = log_sides(score(tree, nodes[i], samples[row]))
+                child = 2 * nodes[i]
+                next_kept = offer(next_nodes, next_values, next_kept, child, values[i] + left)
+                next_kept = offer(next_nodes, next_values, next_kept, child + 1, values[i] + right)
+            nodes, next_nodes = next_nodes, nodes
+            values, next_values = next_values, values
+            kept = next_kept
+            width *= 2
+        kept = _offer_leaves(
+            tree, samples[row], nodes[:kept], values[:kept], labels[row], logs[row]
+        )
+        best_first(labels[row], logs[row], kept)
+    return labels, logs
+
+
+@njit(nogil=True, cache=True)
+def _offer_leaves(tree, sample, nodes, values, labels, logs):
+    n_leaves, kept = len(tree.label_of), 0
+    if n_leaves == 1:
+        return offer(labels, logs, 0, tree.label_of[0], np.float32(0))
+    for i in range(len(nodes)):
+        left, right = log_sides(score(tree, nodes[i], sample))
+        for side in range(2):
+            label = tree.label_of[2 * nodes[i] + side - n_leaves]
+            if label >= 0:
+                value = values[i] + (right if side == 1 else left)
+                kept = offer(labels, logs, kept, label, np.float32(value))
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def reduce_sparse(indptr, indices, data, components, offset, scale):
+    """(x.components - offset) * scale for each row of a CSR matrix, as float32."""
+    reduced = np.empty((len(indptr) - 1, len(scale)), np.float32)
+    sums = np.empty(len(scale))
+    for row in range(len(reduced)):
+        sums[:] = 0
+        for entry in range(indptr[row], indptr[row + 1]):
+            for j in range(len(scale)):
+                sums[j] += np.float64(data[entry]) * components[indices[entry], j]
+        _scaled(sums, offset, scale, reduced[row])
+    return reduced
+
+
+@njit(nogil=True, cache=True)
+def reduce_dense(rows, components, offset, scale):
+    """(x.components - offset) * scale for each row of an array, as float32."""
+    reduced = np.empty((len(rows), len(scale)), np.float32)
+    sums = np.empty(len(scale))
+    for row in range(len(reduced)):
+        sums[:] = 0
+        for feature in range(rows.shape[1]):
+            for j in range(len(scale)):
+                sums[j] += np.float64(rows[row, feature]) * components[feature, j]
+        _scaled(sums, offset, scale, reduced[row])
+    return reduced
+
+
+@njit(nogil=True, cache=True)
+def _scaled(sums, offset, scale, reduced):
+    for j in range(len(scale)):
+        reduced[j] = min(max((sums[j] - offset[j]) * scale[j], -_FAR), _FAR)

@@ -1,0 +1,245 @@
+"""The noise model of adversarial softmax: a probabilistic decision tree over classes."""
+
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
+
+from umpteen import parallel, storage
+from umpteen.base import TopK
+from umpteen.errors import (
+    FeaturesError,
+    LabelsError,
+    LabelsShapeError,
+    NotFittedError,
+    ParameterError,
+)
+from umpteen.kernels.noise_tree import (
+    NoiseArrays,
+    beam_topk,
+    draw_rows,
+    log_prob_rows,
+    log_prob_table,
+)
+from umpteen.progress import Verbose, progress_bar
+from umpteen.softmax.growing import depth_of, grow, samples_by_class
+from umpteen.softmax.reduction import Reduction
+from umpteen.validation import (
+    N_JOBS,
+    VERBOSE,
+    check_features,
+    check_k,
+    check_labels,
+    check_parameters,
+    check_seed,
+)
+
+_BLOCK_ROWS = 1024
+_BLOCK_SCORES = 2**20  # log-probabilities of all classes in a block: 4 MB, a few per thread
+
+IntArray = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float32]
+Answer = TypeVar("Answer")
+
+
+@storage.storable
+class NoiseTree(BaseEstimator):
+    """A cheap model p(y|x) over very many classes: drawing from it costs O(dim * log(classes)).
+
+    A balanced binary tree with a class at every leaf (Section 3 of Bamler and Mandt 2020). Each
+    node sends a sample right with probability sigmoid(w.z + b), where z are the sample's `dim`
+    principal components at unit variance. Nodes are fitted from the root down: Newton ascent on
+    w and b, then the half of the classes that gain most by it go right (Eq. 9), and again until
+    no class changes sides or after `max_rounds` (1 keeps the split along the direction in which
+    class means differ most). `regularizer * (|w|^2 + b^2)` is taken off a node's log-likelihood:
+    the larger, the less sure the tree is of itself.
+
+    Probabilities of all classes add up to 1. A class without samples has a small one.
+
+    `weights_`, `biases_`: of each node, numbered as in a heap from 1. `label_of_`: the class of
+    each leaf, -1 for none. `leaf_of_`: the leaf of each class. `reduction_`: makes z of x.
+    `log_likelihood_`: mean over the training samples. `n_rounds_`: alternations of each node.
+
+    >>> tree = NoiseTree(dim=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 2])
+    >>> tree.topk([[0.0], [3.0]], k=2).labels
+    array([[0, 1],
+           [2, 1]], dtype=int32)
+    >>> tree.sample([[3.0]], 8, rng=0)
+    array([[2, 1, 1, 2, 2, 2, 2, 2]], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "dim": [Interval(Integral, 1, None, closed="left")],
+        "regularizer": [Interval(Real, 0, None, closed="neither")],
+        "max_rounds": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    n_features_in_: int
+    n_classes_: int
+    reduction_: Reduction
+    weights_: FloatArray
+    biases_: FloatArray
+    label_of_: IntArray
+    leaf_of_: IntArray
+    log_likelihood_: float
+    n_rounds_: IntArray
+
+    def __init__(
+        self,
+        *,
+        dim: int = 16,
+        regularizer: float = 1.0,
+        max_rounds: int = 20,
+        random_state: Any = 0,
+        n_jobs: int | None = -1,
+        verbose: Verbose = "auto",
+    ) -> None:
+        self.dim = dim
+        self.regularizer = regularizer
+        self.max_rounds = max_rounds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, n_classes: int | None = None) -> Self:
+        """Learn from one class id per sample; `n_classes` where the largest id is not the last.
+
+        `y` may also hold several labels per sample, in the forms of `Y` elsewhere: every pair of
+        a sample and a label counts as one sample. O(samples * dim^2 * log(classes)) per round.
+        """
+        check_parameters(self)
+        X = check_features(X)
+        if X.shape[0] == 0:
+            raise FeaturesError(f"X has no rows (shape={X.shape}): there is nothing to learn")
+        if n_classes is not None:
+            n_classes = check_k(n_classes, name="n_classes")
+        labels = check_labels(y, n_samples=X.shape[0], n_labels=n_classes, name="y")
+        if labels.nnz == 0:
+            raise LabelsError("y has no label at all; there is nothing to learn")
+        reduction = Reduction.of(X, self.dim, check_seed(self.random_state))
+        samples = samples_by_class(reduction(X, self.n_jobs), labels)
+        with progress_bar("Growing", depth_of(labels.shape[1]), verbose=self.verbose) as bar:
+            grown = grow(samples, float(self.regularizer), self.max_rounds, self.n_jobs, bar)
+        self.n_features_in_, self.n_classes_ = int(X.shape[1]), int(labels.shape[1])
+        self.reduction_ = reduction
+        self.weights_, self.biases_, self.label_of_, self.leaf_of_ = grown.arrays
+        self.log_likelihood_ = grown.log_likelihood / labels.nnz
+        self.n_rounds_ = grown.n_rounds
+        return self
+
+    def sample(self, X: Any, n: int = 1, rng: Any = None) -> IntArray:
+        """`n` classes drawn for each sample, independently, `(n_samples, n)`.
+
+        `rng`: a numpy Generator, or a seed for one.
+        """
+        return self.sample_with_log_prob(X, n, rng)[0]
+
+    def sample_with_log_prob(
+        self, X: Any, n: int = 1, rng: Any = None
+    ) -> tuple[IntArray, FloatArray]:
+        """The classes that `sample` draws, and their log-probabilities."""
+        reduced, n, seed, tree = self.reduce(X), check_k(n, "n"), _seed_of(rng), self.arrays
+        parts = self._by_rows(
+            lambda rows: draw_rows(tree, reduced[rows], n, seed, rows.start), len(reduced)
+        )
+        return np.concatenate([part[0] for part in parts]), np.concatenate(
+            [part[1] for part in parts]
+        )
+
+    def log_prob(self, X: Any, y: Any) -> FloatArray:
+        """log p(y|x): of one class per sample, `(n,)`, or of m given ones, `(n, m)`."""
+        reduced, tree = self.reduce(X), self.arrays
+        ids = self._check_ids(y, len(reduced))
+        table = ids if ids.ndim == 2 else ids[:, None]
+        parts = self._by_rows(
+            lambda rows: log_prob_rows(tree, reduced[rows], table[rows]), len(reduced)
+        )
+        return np.concatenate(parts).reshape(ids.shape)
+
+    def log_prob_all(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
+        """log p(y|x) of all classes, some rows at a time: `(rows, table)` in order.
+
+        >>> tree = NoiseTree().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+        >>> for rows, table in tree.log_prob_all([[0.0], [2.0]]):
+        ...     print(rows, np.exp(table).sum(axis=1).round(5))
+        slice(0, 2, None) [1. 1.]
+        """
+        reduced, tree = self.reduce(X), self.arrays
+        blocks = _blocks(len(reduced), max(1, _BLOCK_SCORES // self.n_classes_))
+        tables = parallel.stream(
+            lambda rows: log_prob_table(tree, reduced[rows]), blocks, n_jobs=self.n_jobs
+        )
+        return zip(blocks, tables, strict=True)
+
+    def topk(self, X: Any, k: int = 5, beam_width: int = 64) -> TopK:
+        """The `k` most probable classes and their log-probabilities, by beam search.
+
+        `beam_width` (at least `k`) nodes go on at every level; exact from half the number of
+        leaves on, which is half of the next power of two of the classes.
+        """
+        reduced, k, tree = self.reduce(X), check_k(k), self.arrays
+        width = min(max(k, check_k(beam_width, "beam_width")), max(1, len(self.label_of_) // 2))
+        parts = self._by_rows(lambda rows: beam_topk(tree, reduced[rows], k, width), len(reduced))
+        return TopK.concatenate([TopK(*part) for part in parts])
+
+    def reduce(self, X: Any) -> FloatArray:
+        """The features z that the tree sees, `(n, dim)`; fewer columns if `X` varied in fewer."""
+        self._check_fitted()
+        X = check_features(X, n_features=self.n_features_in_, model=type(self).__name__)
+        return self.reduction_(X, self.n_jobs)
+
+    @property
+    def arrays(self) -> NoiseArrays:
+        """What the kernels take, together with rows of `reduce`."""
+        self._check_fitted()
+        return NoiseArrays(self.weights_, self.biases_, self.label_of_, self.leaf_of_)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the tree into a folder; `umpteen.load` brings it back."""
+        storage.save(self, path)
+
+    def _by_rows(self, function: Callable[[slice], Answer], n_rows: int) -> list[Answer]:
+        return parallel.run(function, _blocks(n_rows, _BLOCK_ROWS), n_jobs=self.n_jobs)
+
+    def _check_ids(self, y: Any, n_samples: int) -> IntArray:
+        ids = np.asarray(y)
+        if ids.ndim not in (1, 2) or len(ids) != n_samples:
+            raise LabelsShapeError(
+                f"y has shape {ids.shape}; expected ({n_samples:,},), one class id for each row "
+                f"of X, or ({n_samples:,}, m)"
+            )
+        checked = check_labels(ids.ravel(), n_labels=self.n_classes_, name="y")
+        return np.asarray(checked.indices, np.int32).reshape(ids.shape)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_rounds_")
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                "this NoiseTree is not fitted yet: call fit(X, y) first, "
+                "or umpteen.load a saved one"
+            )
+
+
+def _blocks(n_rows: int, size: int) -> list[slice]:
+    """No rows are one empty block."""
+    starts = range(0, max(n_rows, 1), size)
+    return [slice(start, min(start + size, n_rows)) for start in starts]
+
+
+def _seed_of(rng: Any) -> int:
+    try:
+        return int(np.random.default_rng(rng).integers(2**63))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"rng={rng!r} is not possible ({error}): pass a numpy Generator or a seed"
+        ) from None
