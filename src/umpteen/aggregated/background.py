@@ -108,7 +108,9 @@ def _best_ridge(
     sums, sizes = _group_sums(problem, ~held_out)
     counts = problem.group_labels[~held_out]
     rates = np.asarray(counts.sum(axis=0)).ravel() / sizes.sum()
-    judges = np.flatnonzero(held_out)[: min(_MOST_JUDGED, _MOST_JUDGEMENTS // max(counts.shape))]
+    judges = np.flatnonzero(held_out)[
+        : min(_MOST_JUDGED, _MOST_JUDGEMENTS // max(*counts.shape, sums.shape[1]))
+    ]
     judged, judged_sizes = _group_sums(problem, np.isin(np.arange(len(held_out)), judges))
     inputs = judged.toarray() - np.outer(judged_sizes, mean)
     true = problem.group_labels[judges].toarray() - np.outer(judged_sizes, rates)

@@ -13,7 +13,7 @@ from umpteen.aggregated.assignment import SHARES, similarities
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.embeddings import Search
 from umpteen.aggregated.problem import Problem
-from umpteen.aggregated.rounds import hand_out_anew
+from umpteen.aggregated.rounds import Outcome, hand_out_anew
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import GroupsError
 from umpteen.linear import LabelTree
@@ -53,7 +53,7 @@ class Eagle(ExtremeClassifier):
         "estimate" if it only says that it occurs; "one" gives it to one sample of each group.
     rounds, folds, votes : how often labels are handed out anew, by solvers that are trained on
         all but one of so many parts of the groups; rounds end when `agreement_` falls. Votes
-        need a solver with a `cost`; others learn from the last round.
+        need a solver with a `cost`; others, and one vote, learn from `assigned_labels_`.
     n_jobs : threads of Eagle's own work; any number gives the same bits.
 
     Attributes
@@ -164,7 +164,7 @@ class Eagle(ExtremeClassifier):
                 samples_per_label=self.samples_per_label, seed=seed, done=bar.advance,
             )  # fmt: skip
         self.assigned_labels_, self.agreement_ = found.assigned, found.agreement
-        self.solver_ = self._final(solver, problem, found.ballots[-self.votes :])
+        self.solver_ = self._final(solver, problem, found)
         return self
 
     def _similarities(self, problem: Problem, seed: int) -> tuple[csr_matrix, csr_matrix]:
@@ -179,14 +179,15 @@ class Eagle(ExtremeClassifier):
         return Background.of_groups(problem, int(self.n_directions), seed)
 
     def _final(
-        self, solver: ExtremeClassifier, problem: Problem, ballots: list[csr_matrix]
+        self, solver: ExtremeClassifier, problem: Problem, found: Outcome
     ) -> ExtremeClassifier:
-        """Trained once on all ballots; the cost of an error is shared among them."""
-        model = clone(solver)
-        if "cost" not in model.get_params(deep=False) or len(ballots) == 1:
-            ballots = ballots[-1:]
+        """Trained once on all votes; the cost of an error is shared among them."""
+        model, ballots = clone(solver), found.ballots[-self.votes :]
+        cost = model.get_params(deep=False).get("cost")
+        if cost is None or self.votes == 1:
+            ballots = [found.assigned]
         else:
-            model.set_params(cost=model.get_params(deep=False)["cost"] / len(ballots))
+            model.set_params(cost=cost / len(ballots))
         rows = [problem.worth_learning(ballot) for ballot in ballots]
         Y = vstack([ballot[own] for ballot, own in zip(ballots, rows, strict=True)], format="csr")
         X = problem.features[np.concatenate(rows)]
