@@ -109,8 +109,8 @@ def share_found(images: Images, size: int, embeddings: Floats) -> float:
     of_image = groups.T.tocsr().indices  # each image is in one bag
     is_nearest = cosines == best[of_image]
     right = is_nearest[np.arange(len(images.labels)), images.labels]
-    hits = np.zeros(counts.shape)
-    np.logical_or.at(hits, (of_image[right], images.labels[right]), True)
+    hits = np.zeros(counts.shape)  # (bags, labels)
+    hits[of_image[right], images.labels[right]] = 1
     return float(counts.multiply(hits).sum() / counts.sum())
 
 
