@@ -7,13 +7,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
 
 import umpteen as um
-from umpteen.aggregated.miml.embeddings import label_embeddings
 from umpteen.aggregated.miml.losses import LOSSES, Target, assigned
-from umpteen.aggregated.miml.mask import affinities, assignment_mask, unit_rows
-from umpteen.aggregated.miml.network import as_tensor, bag_logits, instance_logits
+from umpteen.aggregated.miml.mask import affinities, assignment_mask
+from umpteen.aggregated.miml.network import as_layers, as_tensor, bag_logits, instance_logits
 from umpteen.aggregated.miml.training import BagData, Settings, bag_loss, count_agreement, train
 from umpteen.errors import FeaturesError, GroupsError, LabelsError, NotFittedError, ParameterError
 from umpteen.progress import Bar
@@ -29,7 +30,7 @@ def instances(sizes, seed):
 
 
 def embeddings(seed):
-    return unit_rows(instances([N_LABELS], seed + 1))
+    return normalize(instances([N_LABELS], seed + 1))
 
 
 def layers(seed, requires_grad=False):
@@ -84,7 +85,7 @@ def test_at_temperature_0_and_in_bags_of_one_the_mask_is_1(sizes, seed):
 
 @given(bag_sizes, seeds, st.floats(0, 10))
 def test_the_network_equals_a_literal_loop_over_bags(sizes, seed, temperature):
-    X, of_labels, network = unit_rows(instances(sizes, seed)), embeddings(seed), layers(seed)
+    X, of_labels, network = normalize(instances(sizes, seed)), embeddings(seed), layers(seed)
     mask = torch.from_numpy(assignment_mask(affinities(X, of_labels), np.array(sizes), temperature))
     logits = instance_logits(torch.from_numpy(X), network, N_CONCEPTS)
     found = bag_logits(logits, mask, torch.tensor(sizes))
@@ -117,16 +118,40 @@ def literal_embedding(X, bags, counts, iterations, step):
 
 
 @pytest.mark.parametrize("sparse_rows", [True, False])
+@pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("iterations", [0, 7])
-def test_label_embeddings_equal_the_literal_algorithm(iterations, sparse_rows):
+def test_label_embeddings_equal_the_literal_algorithm(iterations, center, sparse_rows):
     data = bag_data()
-    bags = [row.indices for row in data.groups]
-    X = csr_matrix(data.X) if sparse_rows else data.X
-    found = label_embeddings(X, data.groups, data.counts, iterations=iterations, step=0.3)
+    X = csr_matrix(3 * data.X) if sparse_rows else 3 * data.X
+    model = small(iterations=iterations, step=0.3, center=center, epochs=1)
+    found = model.fit(X, groups=data.groups, group_labels=data.counts).label_embeddings_
+    assert sparse.issparse(found) == sparse_rows
     found = found.toarray() if sparse_rows else found
+    units = data.X.astype(np.float64)
+    units -= units.mean(axis=0) if center else 0
+    bags = [row.indices for row in data.groups]
     for label, counts in enumerate(data.counts.toarray().T):
-        expected = literal_embedding(data.X.astype(np.float64), bags, counts, iterations, 0.3)
+        expected = literal_embedding(units, bags, counts, iterations, 0.3)
         np.testing.assert_allclose(found[label], expected, atol=1e-5)
+
+
+def test_embeddings_of_sparse_instances_give_the_mask_of_centred_ones():
+    """They leave out features that no instance of the label has; in its bags that changes none."""
+    data = bag_data(sizes=(3, 2))
+    data.X[:3, 3:] = data.X[3:, :2] = 0
+    units, counts = normalize(data.X), csr_matrix(np.float32([[2, 0], [0, 1]]))
+    model = small(iterations=4, epochs=1).fit(
+        csr_matrix(units), groups=data.groups, group_labels=counts
+    )
+    assert model.label_embeddings_.nnz < 2 * N_FEATURES
+    centred = units.astype(np.float64) - units.mean(axis=0)
+    for label, bag in enumerate([np.arange(3), np.arange(3, 5)]):
+        expected = literal_embedding(centred, [bag], [1], 4, model.step)[None, :]
+        masks = [
+            assignment_mask(affinities(units[bag], csr_matrix(rows)), np.array([len(bag)]), 3.0)
+            for rows in (expected, model.label_embeddings_[label])
+        ]
+        np.testing.assert_allclose(*masks, rtol=1e-4)
 
 
 def test_sparse_instances_give_the_logits_of_dense_ones():
@@ -193,7 +218,7 @@ def settings(**changes):
 def bag_data(sizes=(3, 1, 2, 4), seed=0):
     members = csr_matrix(np.repeat(np.eye(len(sizes), dtype=np.float32), sizes, axis=1))
     counts = np.random.default_rng(seed).integers(0, 3, (len(sizes), N_LABELS)) + 1
-    X = unit_rows(instances(sizes, seed))
+    X = normalize(instances(sizes, seed))
     return BagData(X, members, csr_matrix(counts.astype(np.float32)), embeddings(seed))
 
 
@@ -299,6 +324,17 @@ def test_a_saved_model_answers_bags_with_the_same_bits(tmp_path):
     model.save(tmp_path / "model")
     loaded = um.load(tmp_path / "model")
     assert loaded.predict_bags(X, bags["groups"]) == model.predict_bags(X, bags["groups"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_are_not_copied_even_where_they_are_read_only():
+    """A loaded model of millions of labels would need its memory twice."""
+    weights = [np.arange(6, dtype=np.float32).reshape(2, 3)], [np.ones(3, np.float32)]
+    for part in weights:
+        part[0].flags.writeable = False
+    ((tensor, biases),) = as_layers(*weights, torch.device("cpu"))
+    assert tensor.data_ptr() == weights[0][0].ctypes.data
+    assert biases.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

@@ -1,54 +1,133 @@
 """Table 3 and the pictures, on images small enough to wait for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from umpteen.reproduce.eagle import miml
+from umpteen.errors import MissingExtraError
+from umpteen.reproduce.eagle import images, miml, pictures
+from umpteen.reproduce.parts import Figure, Table, Value
 
 
-@pytest.fixture(autouse=True)
-def _bars(monkeypatch):
-    """Images of 2 x 2 pixels: each of four classes has one bright pixel."""
-
-    def images(n_images, seed):
-        random = np.random.default_rng(seed)
-        labels = np.arange(n_images) % 4
-        noise = 0.2 * random.standard_normal((n_images, 4))
-        return (np.eye(4)[labels] - 0.25 + noise).astype(np.float32), labels
-
-    monkeypatch.setattr(
-        miml, "load_images", lambda *_: miml.Images(*images(1200, 0), *images(80, 1))
-    )
+def dots(n_images, seed):
+    """Images of 2 x 2 pixels: each of four kinds has one bright pixel."""
+    random = np.random.default_rng(seed)
+    labels = np.arange(n_images) % 4
+    noise = 0.2 * random.standard_normal((n_images, 4))
+    return (np.eye(4)[labels] - 0.25 + noise).astype(np.float32), labels
 
 
-def test_each_row_has_the_papers_number_and_ours():
-    rows = miml.table3(quick=True)
-    assert [(row["bag size"], row["method"]) for row in rows] == [
-        (size, method) for size in (4, 50) for method in ("Deep-MIML", "EAGLE-0", "EAGLE")
-    ]
-    assert [row["paper"] for row in rows] == [94.70, 94.82, 94.82, 33.33, 36.10, 38.46]
-    assert all(row["ours"] > 90 for row in rows if row["bag size"] == 4)
+@pytest.fixture
+def small(monkeypatch):
+    """Sets of 2 x 2 pixels under the names of the paper's, and little training."""
+    made = {name: images.Images(name, *dots(1200, 0), *dots(80, 1)) for name in images.SETS}
+    for module in (miml, pictures):
+        monkeypatch.setattr(module, "image_sets", lambda _: iter(made.values()))
+    training = {4: {"batch_size": 32, "epochs": 12}, 50: {"batch_size": 2, "epochs": 12}}
+    monkeypatch.setattr(miml, "FEW_IMAGES", training)
+    return made["Fashion-MNIST"]
 
 
-def test_bags_hold_each_image_once_and_its_label():
-    images = miml.load_images("any")
-    bags = miml.random_bags(images, size=50, seed=0)
-    assert np.sort(np.concatenate(bags["groups"])).tolist() == list(range(1200))
-    for members, labels in zip(bags["groups"], bags["group_labels"], strict=True):
-        assert images.labels[members].tolist() == labels
-        assert len(members) == 50
+def measured(quick=True):
+    return [list(section.measure()) for section in miml.sections(quick)]
 
 
-def test_centring_is_what_large_bags_need():
-    rows = miml.nearest_images(quick=True)
-    found = {(row["bag size"], row["center"], row["iterations"]): row["nearest"] for row in rows}
-    assert len(found) == 8
-    assert found[4, True, 0] > 90
-    assert all(-1 <= row["cosine"] <= 1 for row in rows)
+def test_each_row_has_the_papers_numbers_beside_ours(small):
+    table = next(part for part in measured()[0] if isinstance(part, Table))
+    assert [row[0] for row in table.rows] == [f"{name}, {size}" for name, size in miml.PAPER]
+    for row, printed in zip(table.rows, miml.PAPER.values(), strict=True):
+        assert tuple(value.paper for value in row[1:]) == printed
+        assert all(value.spread is None for value in row[1:])  # one seed
+    assert all(value.ours > 90 for row in table.rows[::2] for value in row[1:])
 
 
-def test_every_label_has_its_picture():
+@pytest.mark.parametrize("method", miml.METHODS)
+def test_settings_are_chosen_on_held_out_bags_and_not_by_test_images(small, method, monkeypatch):
+    asked = []
+
+    def fit(_, size, seed, settings):
+        asked.append((seed, settings))
+        place = miml.CANDIDATES[method].index(settings)
+        held_out = [[0.1, 0.5], [0.9, 0.2], [0.6]][place]
+        test = [0.99, 0.4, 0.98][place] + seed / 10
+        return SimpleNamespace(validation_scores_=held_out, score=lambda *_: test)
+
+    monkeypatch.setattr(miml, "fit_bags", fit)
+    outcome = miml.measure(small, 4, method, n_seeds=3, n_tried=3)
+    first, best, last = miml.CANDIDATES[method]
+    assert asked == [(0, first), (0, best), (0, last), (1, best), (2, best)]
+    assert outcome.accuracies == pytest.approx([40, 50, 60])
+    assert outcome.value().ours == pytest.approx(50)
+    assert outcome.value().spread == pytest.approx(np.std([40, 50, 60]))
+    assert f"loss {best['loss']}" in outcome.settings_text()
+
+
+def test_without_pytorch_the_rest_of_the_page_goes_on(small, monkeypatch):
+    def fit(*_):
+        raise MissingExtraError("this needs 'torch'")
+
+    monkeypatch.setattr(miml, "fit_bags", fit)
+    table3, figures = measured()
+    assert table3 == ["Not measured: this needs 'torch'."]
+    assert any(isinstance(part, Figure) for part in figures)
+
+
+def test_without_images_the_built_in_digits_are_taken_and_the_page_says_so(monkeypatch):
+    monkeypatch.delenv("UMPTEEN_DATA", raising=False)
+    (digits,) = images.image_sets(None)
+    assert digits.X.shape == (1400, 64)
+    assert digits.X_test.shape == (397, 64)
+    np.testing.assert_allclose(digits.X.mean(axis=0), 0, atol=1e-5)
+    (sentence,) = images.what_is_missing([digits.name])
+    assert "MNIST and Fashion-MNIST not found" in sentence
+    assert "scikit-learn's digits" in sentence
+    (sentence,) = images.what_is_missing(["MNIST"])
+    assert sentence.startswith("Fashion-MNIST not found")
+    assert list(images.what_is_missing(list(images.SETS))) == []
+    value = miml.Outcome(digits.name, 4, "EAGLE", {}, [1.0]).value()
+    assert value == Value(1.0, None, None)
+
+
+def test_bags_hold_each_image_once_and_its_label(small):
+    groups, counts = small.bags(size=50, seed=0)
+    assert np.sort(groups.indices).tolist() == list(range(1200))
+    assert (np.diff(groups.indptr) == 50).all()
+    for members, listed in zip(groups, counts.toarray(), strict=True):
+        found = np.bincount(small.labels[members.indices], minlength=4)
+        assert found.tolist() == listed.tolist()
+    assert (small.bags(50, seed=1)[0] != groups).nnz > 0
+
+
+@pytest.mark.parametrize("size", [4, 7])
+def test_labels_are_found_as_a_literal_loop_finds_them(small, size):
+    """7 leaves a smaller bag."""
+    embeddings = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+    groups, counts = small.bags(size, seed=0)
+    hits = 0.0
+    for members, listed in zip(groups, counts.toarray(), strict=True):
+        for label, count in enumerate(listed):
+            nearest = max(
+                members.indices,
+                key=lambda i: small.X[i] @ embeddings[label] / np.linalg.norm(small.X[i]),
+            )
+            hits += count * (small.labels[nearest] == label)
+    assert pictures.share_found(small, size, embeddings) == pytest.approx(hits / 1200)
+
+
+def test_every_label_has_its_picture(small):
     pytest.importorskip("matplotlib")
-    figure = miml.embeddings_figure("MNIST")
-    pictures = [axes.get_images()[0].get_array() for axes in figure.axes]
-    assert [int(np.argmax(picture)) for picture in pictures] == [0, 1, 2, 3]
+    figure, table, remark = measured()[1]
+    embeddings = np.array(figure.numbers["embeddings"])
+    assert embeddings.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    assert "4 of 4 are most like" in figure.says
+    assert "T-shirt, trousers" in figure.says
+    assert figure.svg.count("<image") == 4
+    assert [row[0] for row in table.rows[:2]] == ["MNIST, 4, kept", "MNIST, 4, subtracted"]
+    assert len(table.rows) == 8
+    assert "length one" in remark
+
+
+def test_the_mean_cosine_of_labels():
+    embeddings = np.float32([[1, 0], [0, 2], [1, 1]])
+    assert pictures.mean_cosine(embeddings) == pytest.approx(2 * 0.5**0.5 / 3)

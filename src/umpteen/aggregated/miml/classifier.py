@@ -7,14 +7,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from umpteen.aggregated.miml.embeddings import label_embeddings
-from umpteen.aggregated.miml.mask import unit_rows
+from umpteen.aggregated.background import Background
+from umpteen.aggregated.embeddings import Search, embed_labels
 from umpteen.aggregated.miml.network import as_layers, draw_weights, find_device, one_thread
 from umpteen.aggregated.miml.prediction import BagScorer
 from umpteen.aggregated.miml.training import BagData, Settings, hold_out, train
+from umpteen.aggregated.problem import Problem
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import FeaturesError, GroupsError, LabelsError
 from umpteen.parallel import run
@@ -23,11 +25,13 @@ from umpteen.validation import (
     N_JOBS,
     VERBOSE,
     Features,
+    as_csr,
     check_features,
     check_group_labels,
     check_groups,
     check_k,
     check_parameters,
+    check_seed,
 )
 
 Floats = npt.NDArray[np.float32]
@@ -197,8 +201,9 @@ class CoAttentionMIML(ExtremeClassifier):
 
     def _learn(self, X: Features, bags: csr_matrix, counts: csr_matrix) -> Self:
         random = check_random_state(self.random_state)
-        units = unit_rows(X)
-        self.label_embeddings_ = self._embed(units, bags, counts, random)
+        units = normalize(X)
+        found = self._embed(units, bags, counts, check_seed(random))
+        self.label_embeddings_ = found if sparse.issparse(X) else found.toarray()
         self.seen_labels_ = np.flatnonzero(counts.getnnz(axis=0)).astype(np.int32)
         embeddings = self.label_embeddings_[self.seen_labels_] if self.temperature else None
         data = BagData(units, bags, counts[:, self.seen_labels_], embeddings)
@@ -215,19 +220,15 @@ class CoAttentionMIML(ExtremeClassifier):
         return self
 
     def _embed(
-        self, X: Features, bags: csr_matrix, counts: csr_matrix, random: np.random.RandomState
-    ) -> Features:
-        alone = bags.getnnz(axis=1).max() <= 1  # then the mask is 1, whatever the embeddings
-        return label_embeddings(
-            X,
-            bags,
-            counts,
-            iterations=self.iterations,
-            step=self.step,
-            center=self.center and not alone,
-            random_state=random,
-            n_jobs=self.n_jobs,
-        )
+        self, units: Features, bags: csr_matrix, counts: csr_matrix, seed: int
+    ) -> csr_matrix:
+        if not self.temperature:  # no mask, and so no use of embeddings
+            return csr_matrix(([], ([], [])), (self.n_labels_, self.n_features_in_), np.float32)
+        problem = Problem(features=units, X=as_csr(units), groups=bags, group_labels=counts)
+        plain = Background.none(self.n_features_in_)
+        background = Background.of_mean(problem.X) if self.center else plain
+        search = Search(self.iterations, self.step, background)
+        return embed_labels(problem, search, seed, self.n_jobs)
 
     def _settings(self, X: Features) -> Settings:
         entries = np.count_nonzero(X.data if sparse.issparse(X) else X)

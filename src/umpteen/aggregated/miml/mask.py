@@ -36,19 +36,3 @@ def affinities(X: Features, embeddings: Features) -> Floats:
     product = X @ embeddings.T
     dense = product.toarray() if sparse.issparse(product) else product
     return np.asarray(dense, dtype=np.float32)
-
-
-def unit_rows(X: Features) -> Features:
-    """Each row at length 1; a row of zeros stays. In float64, where no square overflows."""
-    if not sparse.issparse(X):
-        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-        return np.divide(X, _nonzero(norms)[:, None], dtype=np.float64).astype(np.float32)
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    values = X.data.astype(np.float64)
-    norms = np.sqrt(np.bincount(rows, weights=values**2, minlength=X.shape[0]))
-    units = (values / _nonzero(norms)[rows]).astype(np.float32)
-    return sparse.csr_matrix((units, X.indices, X.indptr), shape=X.shape)
-
-
-def _nonzero(norms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.where(norms > 0, norms, 1.0)

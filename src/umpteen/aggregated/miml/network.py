@@ -66,7 +66,7 @@ def draw_weights(
 def as_layers(
     coefs: Sequence[Floats], intercepts: Sequence[Floats], device: torch.device
 ) -> list[tuple[Tensor, Tensor]]:
-    """Weights and biases as tensors of the device; read-only arrays (of a loaded model) copied."""
+    """Weights and biases as tensors of the device, in the memory of the arrays where it can be."""
     return [
         (_shared(weights).to(device), _shared(biases).to(device))
         for weights, biases in zip(coefs, intercepts, strict=True)
@@ -74,7 +74,19 @@ def as_layers(
 
 
 def _shared(array: Floats) -> Tensor:
-    return torch.from_numpy(array) if array.flags.writeable else torch.tensor(array)
+    """Only to be read: PyTorch knows no read-only tensors, and a loaded model's arrays are."""
+    return torch.from_numpy(array if array.flags.writeable else np.asarray(_Writable(array)))
+
+
+class _Writable:
+    """An array's memory, said to be writable."""
+
+    def __init__(self, array: Floats) -> None:
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (array.ctypes.data, False),
+        }
+        self.array = array  # keeps the memory
 
 
 def find_device(name: str) -> torch.device:

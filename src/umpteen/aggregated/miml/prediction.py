@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
 
-from umpteen.aggregated.miml.mask import affinities, assignment_mask, unit_rows
+from umpteen.aggregated.miml.mask import affinities, assignment_mask
 from umpteen.aggregated.miml.network import (
     Layers,
     as_layers,
@@ -36,7 +37,7 @@ class BagScorer:
     n_concepts: int
     temperature: float
     labels: npt.NDArray[np.int32]
-    embeddings: Features
+    embeddings: Features  # of these labels
     device: torch.device
 
     @classmethod
@@ -45,8 +46,10 @@ class BagScorer:
         device = find_device(model.device)
         n_concepts = model.intercepts_[-1].size // len(model.seen_labels_)
         layers = as_layers(model.coefs_, model.intercepts_, device)
-        return cls(layers, n_concepts, model.temperature, model.seen_labels_,
-                   model.label_embeddings_, device)  # fmt: skip
+        embeddings = model.label_embeddings_
+        if len(model.seen_labels_) < model.n_labels_:
+            embeddings = embeddings[model.seen_labels_]
+        return cls(layers, n_concepts, model.temperature, model.seen_labels_, embeddings, device)
 
     def blocks(self, bags: csr_matrix) -> list[slice]:
         """Ranges of bags with few enough instances; a bag is never divided."""
@@ -67,11 +70,11 @@ class BagScorer:
 
     def probabilities(self, X: Features, bags: csr_matrix) -> npt.NDArray[np.float32]:
         """Softmax over the labels seen in training, (bags, labels); no bag is empty."""
-        units = unit_rows(X[bags.indices])
+        units = normalize(X[bags.indices], copy=False)
         sizes = np.diff(bags.indptr).astype(np.int64)
         mask = None
         if self.temperature and sizes.max() > 1:
-            found = affinities(units, self.embeddings[self.labels])
+            found = affinities(units, self.embeddings)
             mask = torch.from_numpy(assignment_mask(found, sizes, self.temperature))
             mask = mask.to(self.device)
         with torch.no_grad():

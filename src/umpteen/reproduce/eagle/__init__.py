@@ -1,12 +1,12 @@
 """EAGLE (Shen, Yu, Sanghavi and Dhillon 2020): every claim that can be measured."""
 
-from umpteen.reproduce.eagle import accuracy, figures, theorems
+from umpteen.reproduce.eagle import accuracy, figures, miml, theorems
 from umpteen.reproduce.parts import Section
 
 TITLE = "EAGLE: labels that are known only per group"
 PAPER = "Shen, Yu, Sanghavi and Dhillon, Extreme Multi-label Classification from Aggregated Labels"
 
-_CHAPTERS = (accuracy, figures, theorems)
+_CHAPTERS = (accuracy, figures, miml, theorems)
 
 
 def claims(quick: bool) -> list[Section]:
