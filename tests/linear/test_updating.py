@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, hstack, vstack
+from scipy.sparse.linalg import norm
 from sklearn.svm import LinearSVC
 
 import umpteen as um
@@ -217,8 +218,11 @@ def test_newcomers_are_the_support_vector_machines_of_these_samples(few_samples,
     tree = add_labels(None, features, NEW, IDS, how, 1)
     weights = dense_weights(tree, X.shape[1])
     rows = literal_samples(features, NEW.toarray(), how.seed, 20, 3, 5)
+    lengths = norm(features, axis=1)
+    cost = 1 / np.mean(lengths[lengths > 0] ** 2)  # a cost is meant for rows of unit length
     for label in range(N_NEW):
-        machine = LinearSVC(class_weight={0: negative_weight, 1: 2.0}, tol=1e-8, max_iter=100_000)
+        weights_of = {0: negative_weight, 1: 2.0}
+        machine = LinearSVC(C=cost, class_weight=weights_of, tol=1e-8, max_iter=100_000)
         machine.fit(features[rows], NEW.toarray()[rows, label])
         np.testing.assert_allclose(weights[label], machine.coef_[0], atol=5e-3)
         assert tree.bias[label] == pytest.approx(machine.intercept_[0], abs=5e-3)

@@ -79,7 +79,7 @@ class LabelTree(LabelChanges):
     beam_width : nodes that go on per layer at prediction.
     cost, positive_weight : penalty of errors, and its factor for positives; higher fits rare
         labels better and makes larger models. The cost is for rows of `X` of length 1, and in
-        proportion to their mean square for others: the scale of `X` makes no difference.
+        proportion to their mean square for others, so that the scale of `X` matters little.
     loss : "squared_hinge", or the slower "logistic".
     tolerance, max_epochs : when training of one classifier stops.
     prune : smallest weight that is kept, for rows of `X` of length 1 and in proportion for
