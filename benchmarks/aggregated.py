@@ -30,10 +30,10 @@ from umpteen.aggregated.embeddings import Search
 from umpteen.aggregated.problem import Problem
 from umpteen.data import aggregate, group_randomly, make_extreme
 
-BASE = {"n_samples": 40_000, "n_labels": 10_000, "size": 10, "iterations": 20}
+BASE = {"n_samples": 20_000, "n_labels": 10_000, "size": 10, "iterations": 20}
 AXES = {
     "size": [2, 5, 10, 20, 50],
-    "n_samples": [20_000, 40_000, 80_000, 160_000],
+    "n_samples": [10_000, 20_000, 40_000, 80_000],
     "iterations": [5, 10, 20, 40],
     "n_labels": [2_500, 10_000, 40_000],
 }
@@ -49,14 +49,18 @@ def main() -> None:
         "command": shlex.join(["python", "benchmarks/aggregated.py", *sys.argv[1:]]),
         "machine": machine(),
         "versions": versions(),
-        "beside_training": beside_training(options),
-        "growth": list(growth(options)),
+        "growth": [],
+        "million": "",
     }
+    path = results_folder(options.quick) / "aggregated.json"
+    results["beside_training"] = beside_training(options)
+    write_results(results, path, markdown(results))
     again = [sys.executable, __file__, "--million", *(["--quick"] if options.quick else [])]
     results["million"] = subprocess.run(again, check=True, capture_output=True, text=True).stdout
-    text = markdown(results)
-    write_results(results, results_folder(options.quick) / "aggregated.json", text)
-    print(text)
+    for point in growth(options):
+        results["growth"].append(point)
+        write_results(results, path, markdown(results))
+    print(markdown(results))
 
 
 def parse() -> argparse.Namespace:
@@ -112,15 +116,11 @@ def growth(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             case = {**BASE, axis: step}
             case["n_samples"] //= divisor
             X, groups, counts = made_up(case)
-            runs = []
-            for _ in range(options.repeats):
-                with Stopwatch() as watch:
-                    assign_labels(X, groups, counts, iterations=case["iterations"])
-                runs.append(watch)
+            with Stopwatch() as watch:
+                assign_labels(X, groups, counts, iterations=case["iterations"])
             pairs = float((groups.sum(axis=1).T @ (counts > 0)).sum())
             yield {
-                "axis": axis, **case, "pairs": pairs, "cpu": median(w.cpu for w in runs),
-                "wall": median(w.wall for w in runs),
+                "axis": axis, **case, "pairs": pairs, "cpu": watch.cpu, "wall": watch.wall,
             }  # fmt: skip
 
 
@@ -157,6 +157,8 @@ def slopes(points: list[dict[str, Any]]) -> dict[str, float]:
     found = {}
     for axis in AXES:
         own = [point for point in points if point["axis"] == axis]
+        if len(own) < 2:
+            continue
         x, y = np.log([p[axis] for p in own]), np.log([p["cpu"] for p in own])
         found[axis] = float(np.polyfit(x, y, 1)[0])
     return found

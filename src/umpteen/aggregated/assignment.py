@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from umpteen.aggregated.embeddings import Search, label_views, stacked
 from umpteen.aggregated.problem import Problem
 from umpteen.errors import ParameterError
-from umpteen.kernels.grouped import assign
+from umpteen.kernels.grouped import assign, largest
 from umpteen.validation import check_seed
 
 SHARES = ("one", "count", "estimate")
@@ -125,10 +125,5 @@ def _given(scores: csr_matrix, chosen: npt.NDArray[np.bool_]) -> csr_matrix:
 
 def _largest(rows: csr_matrix, keep: int) -> csr_matrix:
     """Each row's `keep` values of largest size."""
-    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    order = np.lexsort((-np.abs(rows.data), row))
-    rank = np.arange(len(order)) - rows.indptr[row[order]]
-    chosen = np.zeros(len(order), np.bool_)
-    chosen[order[rank < keep]] = True
-    counts = np.concatenate([[0], np.cumsum(chosen)])[rows.indptr]
-    return csr_matrix((rows.data[chosen], rows.indices[chosen], counts), shape=rows.shape)
+    indptr, indices, data = largest(rows.indptr, rows.indices, rows.data, keep)
+    return csr_matrix((data, indices, indptr), shape=rows.shape)

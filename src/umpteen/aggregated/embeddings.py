@@ -89,9 +89,11 @@ class Search:
 def embed_labels(problem: Problem, search: Search, seed: int, n_jobs: int | None) -> csr_matrix:
     """The embeddings of all labels, `(n_labels, d)`."""
     views = list(label_views(problem, search, seed, n_jobs))
-    return stacked(
+    rows = stacked(
         [view.embeddings for view in views], [view.labels for view in views], problem.n_labels
     )
+    rows.sort_indices()
+    return rows
 
 
 def label_views(

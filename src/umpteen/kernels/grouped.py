@@ -62,7 +62,7 @@ def _add_samples(arrays, samples, weights, sums, low_sums):
 
 @njit(nogil=True, cache=True)
 def _support(arrays, samples, sums, features):
-    """The features that some samples have, sorted into `features`; returns how many.
+    """The features that some samples have, in `features` as they come; returns how many.
 
     Marks with infinity in `sums`, which holds zeros before and after.
     """
@@ -74,7 +74,6 @@ def _support(arrays, samples, sums, features):
                 sums[feature] = np.inf
                 features[n] = feature
                 n += 1
-    features[:n].sort()
     for feature in features[:n]:
         sums[feature] = 0
     return n
@@ -196,6 +195,39 @@ def embed(
         sums[used] = 0
         value[own] = 0
     return indptr, indices[: indptr[-1]], data[: indptr[-1]], scores, vague
+
+
+@njit(nogil=True, cache=True)
+def largest(indptr, indices, data, keep):
+    """The `keep` values of largest size of each CSR row, sorted by column; of equal ones any."""
+    n_rows = len(indptr) - 1
+    ends = np.zeros(n_rows + 1, np.int64)
+    for row in range(n_rows):
+        ends[row + 1] = ends[row] + min(keep, indptr[row + 1] - indptr[row])
+    columns = np.empty(ends[-1], np.int32)
+    values = np.empty(ends[-1], np.float32)
+    for row in range(n_rows):
+        first, last = indptr[row], indptr[row + 1]
+        n = ends[row + 1] - ends[row]
+        if n == 0:
+            continue
+        sizes = np.abs(data[first:last])
+        least = np.partition(sizes, len(sizes) - n)[len(sizes) - n]
+        chosen = np.empty(n, np.int64)
+        kept = 0
+        for i in range(len(sizes)):  # all above the least, then as many equal ones as fit
+            if sizes[i] > least:
+                chosen[kept] = first + i
+                kept += 1
+        for i in range(len(sizes)):
+            if kept < n and sizes[i] == least:
+                chosen[kept] = first + i
+                kept += 1
+        order = np.argsort(indices[chosen])
+        for i in range(n):
+            columns[ends[row] + i] = indices[chosen[order[i]]]
+            values[ends[row] + i] = data[chosen[order[i]]]
+    return ends, columns, values
 
 
 @njit(nogil=True, cache=True)
