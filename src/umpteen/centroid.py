@@ -3,7 +3,6 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
@@ -11,7 +10,7 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.topk import dense_topk, frozen_csr, sparse_topk
 from umpteen.parallel import run
 from umpteen.progress import Verbose, progress_bar
-from umpteen.validation import N_JOBS, VERBOSE, Features
+from umpteen.validation import N_JOBS, VERBOSE, Features, unit_rows
 
 _SPARSE_BLOCK_ROWS = 256
 _DENSE_BLOCK_SCORES = 2**22  # 16 MB per thread
@@ -47,7 +46,7 @@ class NearestCentroid(ExtremeClassifier):
     def fit(self, X: Any, Y: Any) -> Self:
         """Average the samples of each label; O(stored entries of X x labels per sample)."""
         X, labels = self._check_fit(X, Y)
-        centroids = _unit_rows(labels.T.tocsr() @ _unit_rows(X))
+        centroids = unit_rows(labels.T.tocsr() @ unit_rows(X))
         if sparse.issparse(centroids):
             self.centroids_ = csr_matrix(centroids.T)
         else:
@@ -58,7 +57,7 @@ class NearestCentroid(ExtremeClassifier):
         block_of = self._sparse_block if sparse.issparse(self.centroids_) else self._dense_block
         with progress_bar("Predicting", total=X.shape[0], verbose=self.verbose) as bar:
             parts = run(
-                lambda rows: block_of(_unit_rows(X[rows]), k),
+                lambda rows: block_of(unit_rows(X[rows]), k),
                 self._blocks(X.shape[0]),
                 n_jobs=self.n_jobs,
                 done=lambda rows: bar.advance(rows.stop - rows.start),
@@ -78,19 +77,3 @@ class NearestCentroid(ExtremeClassifier):
 
     def _dense_block(self, X: Features, k: int) -> TopK:
         return TopK(*dense_topk(np.ascontiguousarray(X @ self.centroids_), k))
-
-
-def _unit_rows(X: Features) -> Features:
-    """Each row at length 1; a row of zeros stays. In float64, where no square overflows."""
-    if not sparse.issparse(X):
-        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-        return np.divide(X, _nonzero(norms)[:, None], dtype=np.float64).astype(np.float32)
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    values = X.data.astype(np.float64)
-    norms = np.sqrt(np.bincount(rows, weights=values**2, minlength=X.shape[0]))
-    units = (values / _nonzero(norms)[rows]).astype(np.float32)
-    return csr_matrix((units, X.indices, X.indptr), shape=X.shape)
-
-
-def _nonzero(norms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.where(norms > 0, norms, 1.0)

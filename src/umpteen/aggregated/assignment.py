@@ -61,17 +61,17 @@ def check_share(samples_per_label: Any) -> None:
 
 
 def similarities(
-    problem: Problem, search: Search, seed: int, n_jobs: int | None, keep: int | None = 0
+    problem: Problem, search: Search, seed: int, n_jobs: int | None, keep: int = 0
 ) -> tuple[csr_matrix, csr_matrix]:
     """How similar samples are to the labels of their groups, `(n, n_labels)`; the embeddings.
 
-    Of each embedding the `keep` largest values are kept, or all (None).
+    Of each embedding the `keep` largest values are kept.
     """
     views, embeddings, scores = [], [], []
     for view in label_views(problem, search, seed, n_jobs):
         views.append(view.labels)
         scores.append(view.scores)
-        embeddings.append(view.embeddings if keep is None else _largest(view.embeddings, keep))
+        embeddings.append(_largest(view.embeddings, keep))
     pairs = stacked(scores, views, problem.n_labels)
     return csr_matrix(pairs.T.tocsr()), stacked(embeddings, views, problem.n_labels)
 

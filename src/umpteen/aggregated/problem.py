@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from sklearn.preprocessing import normalize
 
 from umpteen.errors import FeaturesError
 from umpteen.validation import (
@@ -16,6 +15,7 @@ from umpteen.validation import (
     check_features,
     check_group_labels,
     check_groups,
+    unit_rows,
 )
 
 
@@ -42,7 +42,7 @@ class Problem:
         filled = np.flatnonzero(np.diff(members.indptr))
         if len(filled) < members.shape[0]:
             members, counts = members[filled], counts[filled]
-        return cls(features, _unit_rows(as_csr(features)), members, counts)
+        return cls(features, as_csr(unit_rows(features)), members, counts)
 
     @property
     def n_groups(self) -> int:
@@ -82,8 +82,3 @@ class Problem:
     def sizes(self) -> npt.NDArray[np.int32]:
         """Samples of each group."""
         return np.diff(self.groups.indptr)
-
-
-def _unit_rows(X: csr_matrix) -> csr_matrix:
-    """Rows at length 1, by way of float64, where no square overflows or vanishes."""
-    return csr_matrix(normalize(X.astype(np.float64), copy=False), dtype=np.float32)

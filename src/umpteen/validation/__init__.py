@@ -5,7 +5,7 @@ ids. All of it becomes canonical 32-bit CSR (or a C-ordered float32 array) here,
 sees it; what was passed in is never modified.
 """
 
-from umpteen.validation.features import Features, as_csr, check_features
+from umpteen.validation.features import Features, as_csr, check_features, unit_rows
 from umpteen.validation.groups import check_group_labels, check_groups
 from umpteen.validation.labels import check_label, check_labels, is_single_label
 from umpteen.validation.parameters import (
@@ -39,4 +39,5 @@ __all__ = [
     "check_seed",
     "check_texts",
     "is_single_label",
+    "unit_rows",
 ]

@@ -39,6 +39,25 @@ def as_csr(X: Features) -> csr_matrix:
     return X if isinstance(X, csr_matrix) else csr_matrix(X)
 
 
+def unit_rows(X: Features) -> Features:
+    """Checked features with each row at length 1; a row of zeros stays.
+
+    In float64, where no square overflows or vanishes.
+
+    >>> unit_rows(np.array([[3, 4], [0, 0]], np.float32))
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
+    if not sparse.issparse(X):
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        return np.divide(X, _nonzero(norms)[:, None], dtype=np.float64).astype(np.float32)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    values = X.data.astype(np.float64)
+    norms = np.sqrt(np.bincount(rows, weights=values**2, minlength=X.shape[0]))
+    units = (values / _nonzero(norms)[rows]).astype(np.float32)
+    return csr_matrix((units, X.indices, X.indptr), shape=X.shape)
+
+
 def _sparse_features(X: Any, name: str) -> csr_matrix:
     if _is_ready(X):
         return X  # type: ignore[no-any-return]
@@ -98,3 +117,7 @@ def _refuse_values(values: npt.NDArray[Any], count: int, row: int, name: str) ->
         f"{name} holds {what} in row {row} ({count:,} such values in all); "
         "replace or drop them, for example with sklearn.impute.SimpleImputer"
     )
+
+
+def _nonzero(norms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(norms > 0, norms, 1.0)

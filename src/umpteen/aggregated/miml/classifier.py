@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csr_matrix
-from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -32,6 +31,7 @@ from umpteen.validation import (
     check_k,
     check_parameters,
     check_seed,
+    unit_rows,
 )
 
 Floats = npt.NDArray[np.float32]
@@ -201,7 +201,7 @@ class CoAttentionMIML(ExtremeClassifier):
 
     def _learn(self, X: Features, bags: csr_matrix, counts: csr_matrix) -> Self:
         random = check_random_state(self.random_state)
-        units = normalize(X)
+        units = unit_rows(X)
         found = self._embed(units, bags, counts, check_seed(random))
         self.label_embeddings_ = found if sparse.issparse(X) else found.toarray()
         self.seen_labels_ = np.flatnonzero(counts.getnnz(axis=0)).astype(np.int32)

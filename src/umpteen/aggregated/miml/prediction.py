@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
-from sklearn.preprocessing import normalize
 
 from umpteen.aggregated.miml.mask import affinities, assignment_mask
 from umpteen.aggregated.miml.network import (
@@ -21,7 +20,7 @@ from umpteen.aggregated.miml.network import (
 )
 from umpteen.base import TopK
 from umpteen.kernels.topk import dense_topk
-from umpteen.validation import Features
+from umpteen.validation import Features, unit_rows
 
 if TYPE_CHECKING:
     from umpteen.aggregated.miml.classifier import CoAttentionMIML
@@ -70,7 +69,7 @@ class BagScorer:
 
     def probabilities(self, X: Features, bags: csr_matrix) -> npt.NDArray[np.float32]:
         """Softmax over the labels seen in training, (bags, labels); no bag is empty."""
-        units = normalize(X[bags.indices], copy=False)
+        units = unit_rows(X[bags.indices])
         sizes = np.diff(bags.indptr).astype(np.int64)
         mask = None
         if self.temperature and sizes.max() > 1:
