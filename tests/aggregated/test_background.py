@@ -44,6 +44,7 @@ def within_groups(small, table):
 @pytest.mark.parametrize("ridge", [0.03, 1.0, 10.0])
 def test_shrunk_similarity_is_ridge_regression(overlap, ridge, monkeypatch):
     monkeypatch.setattr(module, "_RIDGES", (ridge,))
+    monkeypatch.setattr(module, "_n_judges", lambda problem: 0)  # directions of all groups
     for seed in range(5):
         small, problem = wide_problem(seed, overlap)
         found = similarity(problem, Background.of_groups(problem, ALL, 0)).toarray()

@@ -10,8 +10,9 @@ from umpteen.aggregated.problem import Problem
 
 FloatArray = npt.NDArray[np.float32]
 _RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-_MOST_JUDGED = 500  # groups that judge a ridge, each by all labels,
+_MOST_JUDGED = 150  # groups that judge a ridge, each by all labels,
 _MOST_JUDGEMENTS = 20_000_000  # or fewer, so that memory stays bounded
+_FEW = 0.05  # judges without which the directions are the same
 _FEWEST_GROUPS = 20  # with fewer, directions and their judge would be chance
 
 
@@ -50,15 +51,51 @@ class Background:
         if problem.groups.shape[0] < _FEWEST_GROUPS or n_directions == 0:
             return cls.of_mean(problem.X)
         rng = np.random.default_rng(seed)
-        held_out = np.zeros(problem.groups.shape[0], bool)
-        held_out[rng.permutation(len(held_out))[: len(held_out) // 4]] = True
-        ridge = _best_ridge(problem, mean, held_out, n_directions, rng)
-        spread = _Spread.of(problem, mean, np.ones(len(held_out), bool), n_directions, rng)
+        judges, rest = np.split(rng.permutation(problem.n_groups), [_n_judges(problem)])
+        sums = _Sums.of(problem, mean, rest)
+        spread = _Spread.of(sums, n_directions, rng)
+        ridge = _best_ridge(sums, spread, _Sums.of(problem, mean, judges))
+        if len(judges) > _FEW * len(rest):
+            spread = _Spread.of(
+                _Sums.of(problem, mean, np.arange(problem.n_groups)), n_directions, rng
+            )
         return cls(mean, spread.directions, spread.shrink(ridge))
 
     def low(self, X: csr_matrix) -> FloatArray:
         """The samples' parts along the directions, `(n, r)`."""
         return np.asarray(X @ self.directions - self.mean @ self.directions, np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """The sums of some groups' samples, from which the mean is yet to be taken, and labels."""
+
+    sparse: csr_matrix  # (groups, d)
+    sizes: FloatArray
+    mean: FloatArray  # of a sample
+    counts: csr_matrix  # (groups, n_labels)
+
+    @classmethod
+    def of(cls, problem: Problem, mean: FloatArray, which: npt.NDArray[np.intp]) -> "_Sums":
+        chosen = problem.groups[which]
+        sizes = np.diff(chosen.indptr).astype(np.float32)
+        return cls(csr_matrix(chosen @ problem.X), sizes, mean, problem.group_labels[which])
+
+    def times(self, table: FloatArray) -> FloatArray:
+        return np.asarray(self.sparse @ table - np.outer(self.sizes, self.mean @ table), np.float32)
+
+    def transposed_times(self, table: FloatArray) -> FloatArray:
+        return np.asarray(
+            self.sparse.T @ table - np.outer(self.mean, self.sizes @ table), np.float32
+        )
+
+    def dense(self) -> FloatArray:
+        return np.asarray(self.sparse.toarray() - np.outer(self.sizes, self.mean), np.float32)
+
+    def mean_square(self) -> float:
+        own, crossed = self.sparse.data @ self.sparse.data, self.sizes @ (self.sparse @ self.mean)
+        total = own - 2 * crossed + self.sizes @ self.sizes * (self.mean @ self.mean)
+        return float(total) / len(self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,25 +107,16 @@ class _Spread:
     mean_square: float
 
     @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        mean: FloatArray,
-        which: npt.NDArray[np.bool_],
-        n_directions: int,
-        rng: np.random.Generator,
-    ) -> "_Spread":
-        sums, sizes = _group_sums(problem, which)
-        rank = min(n_directions + 16, len(sizes) - 1, sums.shape[1])
-        basis = rng.standard_normal((sums.shape[1], rank), np.float32)
-        for _ in range(3):  # subspace iteration
-            basis = np.linalg.qr(_times(sums, sizes, mean, basis))[0]
-            basis = np.linalg.qr(sums.T @ basis - np.outer(mean, sizes @ basis))[0]
-        _, values, right = np.linalg.svd(_times(sums, sizes, mean, basis), full_matrices=False)
+    def of(cls, sums: _Sums, n_directions: int, rng: np.random.Generator) -> "_Spread":
+        n_groups, n_features = sums.sparse.shape
+        rank = min(n_directions + 8, n_groups - 1, n_features)
+        basis = rng.standard_normal((n_features, rank), np.float32)
+        for _ in range(2):  # subspace iteration
+            basis = np.linalg.qr(sums.transposed_times(sums.times(basis)))[0]
+        _, values, right = np.linalg.svd(sums.times(basis), full_matrices=False)
         squares = values[:n_directions] ** 2
         directions = np.ascontiguousarray((basis @ right.T)[:, :n_directions], np.float32)
-        total = sums.multiply(sums).sum() - 2 * sizes @ (sums @ mean) + sizes @ sizes * mean @ mean
-        return cls(directions, squares.astype(np.float32), float(total) / len(sizes))
+        return cls(directions, squares.astype(np.float32), sums.mean_square())
 
     def shrink(self, ridge: float) -> FloatArray:
         """By which share each direction shrinks; `ridge` is in units of a group's mean square."""
@@ -96,30 +124,17 @@ class _Spread:
         return np.asarray(self.squares / (self.squares + penalty), np.float32)
 
 
-def _best_ridge(
-    problem: Problem,
-    mean: FloatArray,
-    held_out: npt.NDArray[np.bool_],
-    n_directions: int,
-    rng: np.random.Generator,
-) -> float:
-    """The ridge whose predictions of held-out groups' counts correlate best with the truth."""
-    spread = _Spread.of(problem, mean, ~held_out, n_directions, rng)
-    sums, sizes = _group_sums(problem, ~held_out)
-    counts = problem.group_labels[~held_out]
-    rates = np.asarray(counts.sum(axis=0)).ravel() / sizes.sum()
-    judges = np.flatnonzero(held_out)[
-        : min(_MOST_JUDGED, _MOST_JUDGEMENTS // max(*counts.shape, sums.shape[1]))
-    ]
-    judged, judged_sizes = _group_sums(problem, np.isin(np.arange(len(held_out)), judges))
-    inputs = judged.toarray() - np.outer(judged_sizes, mean)
-    true = problem.group_labels[judges].toarray() - np.outer(judged_sizes, rates)
+def _best_ridge(sums: _Sums, spread: _Spread, judges: _Sums) -> float:
+    """The ridge whose predictions of the judges' counts correlate best with the truth."""
+    rates = np.asarray(sums.counts.sum(axis=0)).ravel() / sums.sizes.sum()
+    true = judges.counts.toarray() - np.outer(judges.sizes, rates)
 
-    def against_background(table: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def against_background(table: FloatArray) -> FloatArray:
         """Products of the labels' embeddings (counts above the rate) with columns of `table`."""
-        parts = sums @ table - np.outer(sizes, mean @ table)  # (groups, columns)
-        return np.asarray(counts.T @ parts - np.outer(rates, sizes @ parts))
+        parts = sums.times(table)  # (groups, columns)
+        return np.asarray(sums.counts.T @ parts - np.outer(rates, sums.sizes @ parts))
 
+    inputs = judges.dense()
     plain, low = against_background(inputs.T), against_background(spread.directions)
     low_inputs = inputs @ spread.directions
 
@@ -131,18 +146,10 @@ def _best_ridge(
     return max(_RIDGES, key=agreement)
 
 
-def _group_sums(
-    problem: Problem, which: npt.NDArray[np.bool_]
-) -> tuple[csr_matrix, npt.NDArray[np.float32]]:
-    chosen = problem.groups[which]
-    return csr_matrix(chosen @ problem.X), np.diff(chosen.indptr).astype(np.float32)
-
-
-def _times(
-    sums: csr_matrix, sizes: FloatArray, mean: FloatArray, table: FloatArray
-) -> npt.NDArray[np.float32]:
-    """Sums with the mean taken off, times a table."""
-    return np.asarray(sums @ table - np.outer(sizes, mean @ table), np.float32)
+def _n_judges(problem: Problem) -> int:
+    """Groups held out: a quarter, or as many as are enough and fit in memory."""
+    n_columns = max(*problem.group_labels.shape, problem.X.shape[1])
+    return max(1, min(problem.n_groups // 4, _MOST_JUDGED, _MOST_JUDGEMENTS // n_columns))
 
 
 def _mean(X: csr_matrix) -> FloatArray:
