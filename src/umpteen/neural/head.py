@@ -1,0 +1,35 @@
+"""What every last layer is: features in, the best labels out."""
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+from umpteen.neural.targets import Targets
+
+
+class Head(nn.Module, ABC):
+    """The last layer of a network: `loss` to train it by, `topk` to answer.
+
+    A head is made for `in_features` features and `n_labels` labels, numbered from 0. Nothing of
+    size samples x labels may be kept: where a table of all labels is needed at all, `topk` goes
+    through it by blocks.
+    """
+
+    in_features: int
+    n_labels: int
+
+    @abstractmethod
+    def loss(self, features: Tensor, targets: Targets) -> Tensor:
+        """The mean loss over the samples of a batch; `features` are `(n, in_features)`."""
+
+    @abstractmethod
+    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """The best labels and their scores, both `(n, k)`, as in `umpteen.TopK`.
+
+        Best first, equal scores by label id; label -1 with score -inf where there are fewer.
+        """
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that training may change."""
+        return sum(each.numel() for each in self.parameters() if each.requires_grad)
