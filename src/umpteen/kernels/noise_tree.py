@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from umpteen.kernels.topk import best_first, offer
+from umpteen.kernels.noise_beam import beam_topk as beam_topk
+from umpteen.kernels.noise_table import log_prob_table as log_prob_table
 
 _FAR = 1e4  # of the whitened features; no training sample goes beyond the root of their number
 
@@ -123,73 +124,6 @@ def log_prob_rows(tree, samples, labels):
         for i in range(labels.shape[1]):
             logs[row, i] = log_prob(tree, samples[row], labels[row, i])
     return logs
-
-
-@njit(nogil=True, cache=True)
-def log_prob_table(tree, samples):
-    """Log-probabilities of all classes, (n, n_classes); O(dim * n_classes) each."""
-    n_classes, n_leaves = len(tree.leaf_of), len(tree.label_of)
-    table = np.empty((len(samples), n_classes), np.float32)
-    logs = np.zeros(n_leaves)
-    for row in range(len(samples)):
-        logs[0] = 0
-        width = 1
-        while width < n_leaves:
-            for i in range(width - 1, -1, -1):  # from the right: its children overwrite no other
-                left, right = log_sides(score(tree, width + i, samples[row]))
-                before = logs[i]
-                logs[2 * i], logs[2 * i + 1] = before + left, before + right
-            width *= 2
-        for label in range(n_classes):
-            table[row, label] = logs[tree.leaf_of[label]]
-    return table
-
-
-@njit(nogil=True, cache=True)
-def beam_topk(tree, samples, k, beam_width):
-    """The `k` most probable classes that a beam of `beam_width` nodes per level finds.
-
-    Exact where no level has more nodes. O(beam_width * (dim + log(beam_width)) * log(n_classes)).
-    """
-    n_leaves = len(tree.label_of)
-    labels = np.empty((len(samples), k), np.int32)
-    logs = np.empty((len(samples), k), np.float32)
-    nodes, next_nodes = np.empty(beam_width, np.int32), np.empty(beam_width, np.int32)
-    values, next_values = np.empty(beam_width), np.empty(beam_width)
-    for row in range(len(samples)):
-        nodes[0], values[0], kept = 1, 0.0, 1
-        width = 1
-        while width < n_leaves // 2:
-            next_kept = 0
-            for i in range(kept):
-                left, right = log_sides(score(tree, nodes[i], samples[row]))
-                child = 2 * nodes[i]
-                next_kept = offer(next_nodes, next_values, next_kept, child, values[i] + left)
-                next_kept = offer(next_nodes, next_values, next_kept, child + 1, values[i] + right)
-            nodes, next_nodes = next_nodes, nodes
-            values, next_values = next_values, values
-            kept = next_kept
-            width *= 2
-        kept = _offer_leaves(
-            tree, samples[row], nodes[:kept], values[:kept], labels[row], logs[row]
-        )
-        best_first(labels[row], logs[row], kept)
-    return labels, logs
-
-
-@njit(nogil=True, cache=True)
-def _offer_leaves(tree, sample, nodes, values, labels, logs):
-    n_leaves, kept = len(tree.label_of), 0
-    if n_leaves == 1:
-        return offer(labels, logs, 0, tree.label_of[0], np.float32(0))
-    for i in range(len(nodes)):
-        left, right = log_sides(score(tree, nodes[i], sample))
-        for side in range(2):
-            label = tree.label_of[2 * nodes[i] + side - n_leaves]
-            if label >= 0:
-                value = values[i] + (right if side == 1 else left)
-                kept = offer(labels, logs, kept, label, np.float32(value))
-    return kept
 
 
 @njit(nogil=True, cache=True)

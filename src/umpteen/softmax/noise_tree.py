@@ -19,13 +19,9 @@ from umpteen.errors import (
     NotFittedError,
     ParameterError,
 )
-from umpteen.kernels.noise_tree import (
-    NoiseArrays,
-    beam_topk,
-    draw_rows,
-    log_prob_rows,
-    log_prob_table,
-)
+from umpteen.kernels.noise_beam import beam_topk
+from umpteen.kernels.noise_table import log_prob_table
+from umpteen.kernels.noise_tree import NoiseArrays, draw_rows, log_prob_rows
 from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.growing import depth_of, grow, samples_by_class
 from umpteen.softmax.reduction import Reduction
@@ -40,7 +36,7 @@ from umpteen.validation import (
 )
 
 _BLOCK_ROWS = 1024
-_BLOCK_SCORES = 2**20  # log-probabilities of all classes in a block: 4 MB, a few per thread
+_BLOCK_SCORES = 2**22  # log-probabilities of all classes in a block: 16 MB, a few per thread
 
 IntArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float32]
