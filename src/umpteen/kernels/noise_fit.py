@@ -66,6 +66,21 @@ def fit_nodes(samples, order, bounds, regularizer, max_rounds):
 
 
 @njit(nogil=True, cache=True)
+def decision_likelihood(samples, order, bounds, n_left, thetas):
+    """Log-likelihood of where `samples` go at nodes that `fit_nodes` fitted to others."""
+    total = 0.0
+    for node in range(len(bounds) - 1):
+        for i in range(bounds[node], bounds[node + 1]):
+            way = -1.0 if i < bounds[node] + n_left[node] else 1.0
+            for row in range(samples.start[order[i]], samples.start[order[i] + 1]):
+                score = thetas[node, -1]
+                for j in range(samples.rows.shape[1]):
+                    score += thetas[node, j] * samples.rows[row, j]
+                total += min(way * score, 0.0) - np.log1p(np.exp(-abs(score)))
+    return total
+
+
+@njit(nogil=True, cache=True)
 def fit_node(samples, classes, right, theta, regularizer, max_rounds, history):
     """Alternate Newton ascent on `theta` and the best split `right`, both in place.
 

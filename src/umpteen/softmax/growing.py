@@ -43,12 +43,16 @@ def depth_of(n_classes: int) -> int:
 
 
 def grow(
-    samples: ClassSamples, regularizer: float, max_rounds: int, n_jobs: int | None, bar: Bar
+    samples: ClassSamples,
+    regularizers: npt.NDArray[np.float64],
+    max_rounds: int,
+    n_jobs: int | None,
+    bar: Bar,
 ) -> Growth:
     """Halve the classes, and their halves, until every class has a leaf of its own.
 
     Halves differ by one class at most, so leaves without a class are all on the last level, the
-    left one of a pair.
+    left one of a pair. `regularizers`: of each level.
     """
     n_classes, dim = len(samples.start) - 1, samples.rows.shape[1]
     depth = depth_of(n_classes)
@@ -56,25 +60,36 @@ def grow(
     n_rounds = np.zeros(2**depth, np.int32)
     order, bounds = np.arange(n_classes), np.array([0, n_classes])
     total = 0.0
-    for level in range(depth):
-        parts = _fit_level(samples, order, bounds, regularizer, max_rounds, n_jobs)
-        order, n_left, fitted, likelihoods, rounds = map(np.concatenate, zip(*parts, strict=True))
+    for level, regularizer in enumerate(regularizers):
+        fitted = fit_level(samples, order, bounds, float(regularizer), max_rounds, n_jobs)
         nodes = slice(2**level, 2 ** (level + 1))
-        thetas[nodes], n_rounds[nodes] = fitted, rounds
-        total += float(likelihoods.sum())
-        bounds = _halved(bounds, n_left)
+        thetas[nodes], n_rounds[nodes] = fitted.thetas, fitted.n_rounds
+        total += float(fitted.likelihoods.sum())
+        order, bounds = fitted.order, halved(bounds, fitted.n_left)
         bar.advance()
     return Growth(_as_arrays(thetas, order, bounds), total, n_rounds)
 
 
-def _fit_level(
+class Level(NamedTuple):
+    """What `fit_nodes` returns, for all nodes of a level."""
+
+    order: IntArray  # of classes, by node, those that go left first
+    n_left: IntArray
+    thetas: npt.NDArray[np.float64]
+    likelihoods: npt.NDArray[np.float64]
+    n_rounds: npt.NDArray[np.int32]
+
+
+def fit_level(
     samples: ClassSamples,
     order: IntArray,
     bounds: IntArray,
     regularizer: float,
     max_rounds: int,
     n_jobs: int | None,
-) -> list[tuple[npt.NDArray, ...]]:
+) -> Level:
+    """Fit the nodes of a level; node i has the classes `order[bounds[i]:bounds[i + 1]]`."""
+
     def fit(nodes: tuple[int, int]) -> tuple[npt.NDArray, ...]:
         own = bounds[nodes[0] : nodes[1] + 1]
         classes = order[own[0] : own[-1]]
@@ -83,7 +98,8 @@ def _fit_level(
         )
 
     sizes = np.diff(samples.start)[order]
-    return parallel.run(fit, _shares(sizes, bounds), n_jobs=n_jobs)
+    parts = parallel.run(fit, _shares(sizes, bounds), n_jobs=n_jobs)
+    return Level(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _shares(sizes: IntArray, bounds: IntArray) -> list[tuple[int, int]]:
@@ -94,7 +110,7 @@ def _shares(sizes: IntArray, bounds: IntArray) -> list[tuple[int, int]]:
     return list(pairwise([0, *cuts.tolist(), len(work)]))
 
 
-def _halved(bounds: IntArray, n_left: IntArray) -> IntArray:
+def halved(bounds: IntArray, n_left: IntArray) -> IntArray:
     """Bounds of the next level's nodes."""
     halves = np.empty(2 * len(n_left) + 1, np.int64)
     halves[::2], halves[1::2] = bounds, bounds[:-1] + n_left

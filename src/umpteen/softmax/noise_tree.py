@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import parallel, storage
 from umpteen.base import TopK
@@ -20,14 +20,17 @@ from umpteen.errors import (
     ParameterError,
 )
 from umpteen.kernels.noise_beam import beam_topk
+from umpteen.kernels.noise_fit import ClassSamples
 from umpteen.kernels.noise_table import log_prob_table
 from umpteen.kernels.noise_tree import NoiseArrays, draw_rows, log_prob_rows
 from umpteen.progress import Verbose, progress_bar
+from umpteen.softmax.choosing import choose_regularizers
 from umpteen.softmax.growing import depth_of, grow, samples_by_class
 from umpteen.softmax.reduction import Reduction
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
+    Features,
     check_features,
     check_k,
     check_labels,
@@ -53,13 +56,16 @@ class NoiseTree(BaseEstimator):
     w and b, then the half of the classes that gain most by it go right (Eq. 9), and again until
     no class changes sides or after `max_rounds` (1 keeps the split along the direction in which
     class means differ most). `regularizer * (|w|^2 + b^2)` is taken off a node's log-likelihood:
-    the larger, the less sure the tree is of itself.
+    the larger, the less sure the tree is of itself. "auto" finds one for each level by the
+    likelihood of a tenth of the samples that is held out, then fits to all, in four to five times
+    the time.
 
     Probabilities of all classes add up to 1. A class without samples has a small one.
 
     `weights_`, `biases_`: of each node, numbered as in a heap from 1. `label_of_`: the class of
     each leaf, -1 for none. `leaf_of_`: the leaf of each class. `reduction_`: makes z of x.
     `log_likelihood_`: mean over the training samples. `n_rounds_`: alternations of each node.
+    `regularizers_`: of each level.
 
     >>> tree = NoiseTree(dim=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 2])
     >>> tree.topk([[0.0], [3.0]], k=2).labels
@@ -71,7 +77,7 @@ class NoiseTree(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "dim": [Interval(Integral, 1, None, closed="left")],
-        "regularizer": [Interval(Real, 0, None, closed="neither")],
+        "regularizer": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -87,12 +93,13 @@ class NoiseTree(BaseEstimator):
     leaf_of_: IntArray
     log_likelihood_: float
     n_rounds_: IntArray
+    regularizers_: npt.NDArray[np.float64]
 
     def __init__(
         self,
         *,
         dim: int = 16,
-        regularizer: float = 1.0,
+        regularizer: float | Literal["auto"] = 1.0,
         max_rounds: int = 20,
         random_state: Any = 0,
         n_jobs: int | None = -1,
@@ -105,11 +112,16 @@ class NoiseTree(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, n_classes: int | None = None) -> Self:
+    def fit(self, X: Any, y: Any, n_classes: int | None = None, directions: Any = None) -> Self:
         """Learn from one class id per sample; `n_classes` where the largest id is not the last.
 
         `y` may also hold several labels per sample, in the forms of `Y` elsewhere: every pair of
         a sample and a label counts as one sample. O(samples * dim^2 * log(classes)) per round.
+
+        `directions` (n_features, m), such as those in which learned weights of the classes differ
+        most, take the place of the principal components: z are the samples along them, again
+        without correlation and at unit variance. Of more than `dim`, the combinations are taken
+        along which samples differ most, where longer directions count for more.
         """
         check_parameters(self)
         X = check_features(X)
@@ -120,16 +132,37 @@ class NoiseTree(BaseEstimator):
         labels = check_labels(y, n_samples=X.shape[0], n_labels=n_classes, name="y")
         if labels.nnz == 0:
             raise LabelsError("y has no label at all; there is nothing to learn")
-        reduction = Reduction.of(X, self.dim, check_seed(self.random_state))
+        reduction = self._reduction(X, directions)
         samples = samples_by_class(reduction(X, self.n_jobs), labels)
-        with progress_bar("Growing", depth_of(labels.shape[1]), verbose=self.verbose) as bar:
-            grown = grow(samples, float(self.regularizer), self.max_rounds, self.n_jobs, bar)
+        regularizers = self._regularizers(samples)
+        with progress_bar("Growing", len(regularizers), verbose=self.verbose) as bar:
+            grown = grow(samples, regularizers, self.max_rounds, self.n_jobs, bar)
         self.n_features_in_, self.n_classes_ = int(X.shape[1]), int(labels.shape[1])
         self.reduction_ = reduction
         self.weights_, self.biases_, self.label_of_, self.leaf_of_ = grown.arrays
         self.log_likelihood_ = grown.log_likelihood / labels.nnz
-        self.n_rounds_ = grown.n_rounds
+        self.n_rounds_, self.regularizers_ = grown.n_rounds, regularizers
         return self
+
+    def _reduction(self, X: Features, directions: Any) -> Reduction:
+        if directions is None:
+            return Reduction.of(X, self.dim, check_seed(self.random_state))
+        given = check_features(directions, name="directions")
+        if given.shape[0] != X.shape[1]:
+            raise FeaturesError(
+                f"directions has shape {given.shape}; expected ({X.shape[1]:,}, m): a column for "
+                "each direction, as long as a row of X"
+            )
+        dense = given if isinstance(given, np.ndarray) else given.toarray()
+        return Reduction.along(X, dense, self.dim)
+
+    def _regularizers(self, samples: ClassSamples) -> npt.NDArray[np.float64]:
+        depth = depth_of(len(samples.start) - 1)
+        if self.regularizer != "auto":
+            return np.full(depth, self.regularizer, np.float64)
+        seed = check_seed(self.random_state)
+        with progress_bar("Choosing the regularizer", depth, verbose=self.verbose) as bar:
+            return choose_regularizers(samples, self.max_rounds, seed, self.n_jobs, bar)
 
     def sample(self, X: Any, n: int = 1, rng: Any = None) -> IntArray:
         """`n` classes drawn for each sample, independently, `(n_samples, n)`.

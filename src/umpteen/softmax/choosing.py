@@ -1,0 +1,76 @@
+"""How far the noise tree is held back at each level: as far as unseen samples like it best."""
+
+import numpy as np
+import numpy.typing as npt
+
+from umpteen.kernels.noise_fit import ClassSamples, class_sums, decision_likelihood
+from umpteen.progress import Bar
+from umpteen.softmax.growing import IntArray, Level, depth_of, fit_level, halved
+
+GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+_FIRST = GRID.index(1.0)
+_HELD_OUT = 0.1
+
+
+def choose_regularizers(
+    samples: ClassSamples, max_rounds: int, seed: int, n_jobs: int | None, bar: Bar
+) -> npt.NDArray[np.float64]:
+    """Of each level, the one of `GRID` that gives held-out samples the largest likelihood.
+
+    A tenth of the samples is held out. Each level is fitted to the others, with the value of the
+    level above first, then with its neighbours in the grid for as long as they are better; the
+    levels below go on from the best. Some three to four fits for each level.
+    """
+    seen, unseen = hold_out(samples, seed)
+    n_classes = len(samples.start) - 1
+    order, bounds, best = np.arange(n_classes), np.array([0, n_classes]), _FIRST
+    chosen = []
+    for _ in range(depth_of(n_classes)):
+        best, level = _best_level(seen, unseen, order, bounds, best, max_rounds, n_jobs)
+        chosen.append(GRID[best])
+        order, bounds = level.order, halved(bounds, level.n_left)
+        bar.advance()
+    return np.array(chosen, np.float64)
+
+
+def hold_out(samples: ClassSamples, seed: int) -> tuple[ClassSamples, ClassSamples]:
+    """Nine tenths and one tenth of the samples, at random; each class keeps one of the former."""
+    sizes = np.diff(samples.start)
+    lot = np.random.default_rng(seed).random(len(samples.rows))
+    last = np.lexsort((lot, np.repeat(np.arange(len(sizes)), sizes)))[samples.start[1:] - 1]
+    held = lot < _HELD_OUT
+    held[last[sizes > 0]] = False
+    return _part(samples, ~held), _part(samples, held)
+
+
+def _part(samples: ClassSamples, chosen: npt.NDArray[np.bool_]) -> ClassSamples:
+    rows = samples.rows[chosen]
+    start = np.concatenate([[0], np.cumsum(chosen)])[samples.start]
+    return ClassSamples(rows, start, class_sums(rows, start))
+
+
+def _best_level(
+    seen: ClassSamples,
+    unseen: ClassSamples,
+    order: IntArray,
+    bounds: IntArray,
+    first: int,
+    max_rounds: int,
+    n_jobs: int | None,
+) -> tuple[int, Level]:
+    tried: dict[int, tuple[float, Level]] = {}
+
+    def likelihood(i: int) -> float:
+        if not 0 <= i < len(GRID):
+            return -np.inf
+        if i not in tried:
+            level = fit_level(seen, order, bounds, GRID[i], max_rounds, n_jobs)
+            value = decision_likelihood(unseen, level.order, bounds, level.n_left, level.thetas)
+            tried[i] = float(value), level
+        return tried[i][0]
+
+    best = first
+    for step in (1, -1):
+        while likelihood(best + step) > likelihood(best):
+            best += step
+    return best, tried[best][1]
