@@ -8,7 +8,7 @@ from scipy.special import log_expit
 
 import umpteen as um
 from umpteen.progress import progress_bar
-from umpteen.softmax import NoiseTree
+from umpteen.softmax import NoiseTree, choosing
 from umpteen.softmax.choosing import GRID, choose_regularizers, hold_out
 from umpteen.softmax.growing import depth_of, grow, samples_by_class
 from umpteen.validation import check_labels
@@ -54,7 +54,7 @@ def test_each_level_takes_the_value_whose_neighbours_are_no_better_on_unseen_sam
     samples = samples_of(X, y, 40)
     with progress_bar("", 1, verbose=False) as bar:
         chosen = choose_regularizers(samples, 20, seed, 1, bar).tolist()
-    seen, unseen = hold_out(samples, seed)
+    seen, unseen = hold_out(samples, np.random.default_rng(seed))
     assert len(chosen) == 6
     for level, value in enumerate(chosen):
         place, found = GRID.index(value), {}
@@ -64,10 +64,10 @@ def test_each_level_takes_the_value_whose_neighbours_are_no_better_on_unseen_sam
         assert found[place] >= max(found.values()) - 1e-3
 
 
-def test_a_tenth_is_held_out_and_every_class_keeps_a_sample():
+def test_a_fifth_is_held_out_and_every_class_keeps_a_sample():
     X, y = families(3000, 300)
     samples = samples_of(X, y, 310)
-    seen, unseen = hold_out(samples, 1)
+    seen, unseen = hold_out(samples, np.random.default_rng(1))
     for part in (seen, unseen):
         assert part.start[-1] == len(part.rows)
         sums = [part.rows[a:b].sum(axis=0) for a, b in pairwise(part.start)]
@@ -75,8 +75,36 @@ def test_a_tenth_is_held_out_and_every_class_keeps_a_sample():
     sizes = np.diff(samples.start)
     np.testing.assert_array_equal(np.diff(seen.start) + np.diff(unseen.start), sizes)
     assert (np.diff(seen.start)[sizes > 0] > 0).all()
-    assert len(unseen.rows) == pytest.approx(300, rel=0.2)
-    assert (np.diff(hold_out(samples, 2)[1].start) != np.diff(unseen.start)).any()
+    assert len(unseen.rows) == pytest.approx(600, rel=0.2)
+    assert (
+        np.diff(hold_out(samples, np.random.default_rng(2))[1].start) != np.diff(unseen.start)
+    ).any()
+
+
+@pytest.mark.parametrize("enough", [0, 40, 150, 10**6])
+def test_of_many_nodes_some_whole_ones_are_enough(monkeypatch, enough):
+    monkeypatch.setattr(choosing, "_ENOUGH_SAMPLES", enough)
+    X, y = families(400, 70)
+    samples = samples_of(X, y, 70)
+    order, bounds = np.random.default_rng(0).permutation(70), np.arange(0, 71, 5)
+    kept, ends = choosing.some_nodes(samples, order, bounds, np.random.default_rng(1))
+    nodes = {tuple(order[a:b]) for a, b in pairwise(bounds)}
+    found = [tuple(kept[a:b]) for a, b in pairwise(ends)]
+    assert set(found) <= nodes
+    sizes = [np.isin(y, node).sum() for node in found]
+    assert len(found) == 14 if enough == 10**6 else 8 <= len(found) < 14
+    assert sum(sizes) >= min(enough, 400)
+    assert len(found) == 8 or sum(sizes) - max(sizes) < enough
+
+
+def test_values_found_from_some_nodes_are_near_those_of_all(monkeypatch):
+    X, y = families(4000, 120, seed=1)
+    every = NoiseTree(regularizer="auto").fit(X, y, n_classes=120)
+    monkeypatch.setattr(choosing, "_ENOUGH_SAMPLES", 1000)
+    some = NoiseTree(regularizer="auto").fit(X, y, n_classes=120)
+    np.testing.assert_array_equal(some.regularizers_[:4], every.regularizers_[:4])
+    assert np.abs(np.log(some.regularizers_ / every.regularizers_)).max() < np.log(11)
+    assert some.log_likelihood_ == pytest.approx(every.log_likelihood_, abs=0.1)
 
 
 def test_the_found_values_suit_unseen_samples_better_than_the_papers():
@@ -112,7 +140,7 @@ def test_threads_and_saving_change_no_bit(tmp_path):
     np.testing.assert_array_equal(tables(back, X), tables(one, X))
 
 
-@pytest.mark.parametrize("y", [[0, 0, 0], [0, 1, 2], [5, 5, 1], [0, 1, 1]])
+@pytest.mark.parametrize("y", [[0, 0, 0], [0, 1, 2], [5, 3, 1]])
 def test_too_few_samples_to_hold_any_out_are_a_tree_all_the_same(y):
     tree = NoiseTree(regularizer="auto").fit([[0.0], [1.0], [2.0]], y)
     table = tables(tree, [[0.0], [9.0]])
