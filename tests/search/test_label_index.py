@@ -1,13 +1,17 @@
 """A wrong nearest label is a wrong answer that nobody notices: exact search is held to the bit."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import ThreadpoolController
 
 import umpteen as um
 from umpteen.errors import FeaturesError, LabelsError, MissingExtraError, ParameterError
 from umpteen.search import LabelIndex, exact, index, vectors
+from umpteen.search.blas import one_thread_each
 from umpteen.search.exact import rounding
 from umpteen.validation import unit_rows
 
@@ -40,6 +44,11 @@ def literal_product(left, right):
     return total
 
 
+def blas_threads():
+    pools = ThreadpoolController().info()
+    return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
+
+
 def random_vectors(n, dim=16, seed=0):
     return np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
 
@@ -64,6 +73,7 @@ def test_exact_is_the_literal_answer_with_ties_duplicates_and_zero_rows(data, k,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "_BLOCK_VECTORS", block)
         patch.setattr(exact, "_BLOCK_QUERIES", block)
+        patch.setattr(exact, "_FEW", block)
         top = found.topk(queries, k)
     present = table.any(axis=1) & ~np.isin(np.arange(len(table)), list(gone))
     labels, scores = literal_topk(unit_rows(table), present, unit_rows(queries), k)
@@ -91,6 +101,9 @@ def test_same_bits_for_any_threads_blocks_and_company(monkeypatch):
     )
     monkeypatch.setattr(exact, "_BLOCK_VECTORS", 17)
     assert LabelIndex(table, method="exact").topk(queries, 9) == expected
+    monkeypatch.setattr(exact, "_FEW", 10**6)
+    monkeypatch.setattr(exact, "_SCAN_NUMBERS", 1000)
+    assert LabelIndex(table, method="exact", n_jobs=7).topk(queries, 9) == expected
 
 
 @settings(max_examples=60, deadline=None)
@@ -205,3 +218,14 @@ def test_without_the_library_auto_is_exact_and_hnsw_says_what_to_install(monkeyp
     assert found.topk(table, 1).labels.ravel().tolist() == list(range(20))
     with pytest.raises(MissingExtraError, match=r"umpteen\[neural\]"):
         LabelIndex(table, method="hnsw")
+
+
+def test_blas_gets_its_threads_back_when_the_last_of_overlapping_searches_ends():
+    before = blas_threads()
+    first, second = ExitStack(), ExitStack()
+    first.enter_context(one_thread_each)
+    second.enter_context(one_thread_each)
+    first.close()
+    assert set(blas_threads()) == {1}
+    second.close()
+    assert blas_threads() == before

@@ -40,6 +40,42 @@ def keep_nearest(
 
 
 @njit(nogil=True, cache=True)
+def scan_nearest(
+    queries: Vectors, vectors: Vectors, present: Any, first: int, k: int
+) -> tuple[Labels, Scores]:
+    """The best k of a part of the vectors, which begins at id `first`, for a few queries.
+
+    One product per query and vector, and each vector is read once: for a single query that is
+    all the time there is.
+    """
+    labels = np.empty((len(queries), k), np.int32)
+    scores = np.empty((len(queries), k), np.float32)
+    kept = np.zeros(len(queries), np.int64)
+    for place in range(len(vectors)):
+        if present[place]:
+            for row in range(len(queries)):
+                score = product(queries[row], vectors[place])
+                kept[row] = offer(labels[row], scores[row], kept[row], first + place, score)
+    order_nearest(labels, scores, kept)
+    return labels, scores
+
+
+@njit(nogil=True, cache=True)
+def merge_nearest(labels: Labels, scores: Scores, k: int) -> tuple[Labels, Scores]:
+    """The best k of each row of (queries, any number); -1 is none."""
+    best_labels = np.empty((len(labels), k), np.int32)
+    best_scores = np.empty((len(labels), k), np.float32)
+    for row in range(len(labels)):
+        kept = 0
+        for place in range(labels.shape[1]):
+            label, score = labels[row, place], scores[row, place]
+            if label >= 0:
+                kept = offer(best_labels[row], best_scores[row], kept, label, score)
+        best_first(best_labels[row], best_scores[row], kept)
+    return best_labels, best_scores
+
+
+@njit(nogil=True, cache=True)
 def order_nearest(labels: Labels, scores: Scores, kept: Any) -> None:
     """Put each query's best in order, in place, and fill up with -1 / -inf."""
     for row in range(len(labels)):

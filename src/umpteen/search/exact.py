@@ -1,12 +1,17 @@
 """All vectors are compared, none is overlooked: a blocked matrix product on all cores."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from umpteen import parallel
 from umpteen.base import TopK
-from umpteen.kernels.nearest import keep_nearest, order_nearest
+from umpteen.kernels.nearest import keep_nearest, merge_nearest, order_nearest, scan_nearest
+from umpteen.search.blas import one_thread_each
 from umpteen.search.vectors import BoolArray, FloatArray
 
+_FEW = 4  # queries; a matrix product pays from there on
+_SCAN_NUMBERS = 500_000  # less is done sooner than a thread is started
 _BLOCK_QUERIES = 256
 _BLOCK_VECTORS = 8192  # 8 MB of rough scores per thread
 
@@ -25,12 +30,32 @@ def exact_topk(
            [1.],
            [1.]], dtype=float32))
     """
-    starts = range(0, max(len(queries), 1), _BLOCK_QUERIES)  # no queries are one empty block
+    if len(queries) < _FEW:
+        return _scan(vectors, present, queries, k, n_jobs)
+    starts = range(0, len(queries), _BLOCK_QUERIES)
     blocks = [queries[start : start + _BLOCK_QUERIES] for start in starts]
-    parts = parallel.run(
-        lambda block: _block_topk(vectors, present, block, k), blocks, n_jobs=n_jobs
-    )
+    with one_thread_each:
+        parts = parallel.run(
+            lambda block: _block_topk(vectors, present, block, k), blocks, n_jobs=n_jobs
+        )
     return TopK.concatenate(parts)
+
+
+def _scan(
+    vectors: FloatArray, present: BoolArray, queries: FloatArray, k: int, n_jobs: int | None
+) -> TopK:
+    """Few queries: the cores share the vectors, not the queries."""
+    n_parts = min(parallel.n_threads(n_jobs), 1 + vectors.size // _SCAN_NUMBERS)
+    bounds = np.arange(n_parts + 1) * len(vectors) // n_parts
+    parts = parallel.run(
+        lambda ends: scan_nearest(
+            queries, vectors[slice(*ends)], present[slice(*ends)], ends[0], k
+        ),
+        list(pairwise(bounds.tolist())),
+        n_jobs=n_jobs,
+    )
+    labels, scores = (np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True))
+    return TopK(*merge_nearest(labels, scores, k))
 
 
 def _block_topk(vectors: FloatArray, present: BoolArray, queries: FloatArray, k: int) -> TopK:
