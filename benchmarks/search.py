@@ -148,8 +148,12 @@ class Flat:
 
 
 def cells(row: dict[str, Any]) -> list[str]:
-    figures = [f"{row[name]:.3g}" if name in row else "" for name in FIGURES]
+    figures = [shown(row[name]) if name in row else "" for name in FIGURES]
     return [f"{row['vectors']:,}", row["system"], *figures]
+
+
+def shown(figure: float) -> str:
+    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
 
 
 def page(results: dict[str, Any]) -> str:

@@ -1,5 +1,7 @@
 """The approximate way: it must find nearly all, and never what is gone."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,16 @@ def test_a_saved_graph_answers_the_same_and_grows_the_same(tmp_path, data, built
         one.remove([7])
     np.testing.assert_array_equal(opened.graph.links, built.graph.links)
     assert opened.topk(queries, 8) == built.topk(queries, 8)
+
+
+def test_a_copy_is_whole_and_leaves_the_first_alone(data, built):
+    built.remove([5])
+    before = built.topk(data[1], 8)
+    copied = deepcopy(built)
+    assert copied.topk(data[1], 8) == before
+    copied.remove([6])
+    copied.add(data[0][2000:2100])
+    assert built.topk(data[1], 8) == before
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ first needed, and holds a copy of the vectors.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -78,6 +78,10 @@ class Graph:
         with _threads(n_jobs):
             _, nodes = native.search(queries, k, params=settings)
         return np.where(nodes >= 0, self.ids[nodes], np.int32(-1))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies hold the arrays alone, and make the library's objects anew."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _hide(self, hidden: BoolArray) -> None:
         self.hidden = hidden
