@@ -148,7 +148,7 @@ def write(results: dict[str, Any], path: Path) -> None:
 
 def write_results(results: dict[str, Any], path: Path, text: str) -> None:
     """`path` gets the results as JSON; the same name with `.md` gets `text`."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     path.with_suffix(".md").write_text(text)
 

@@ -1,0 +1,203 @@
+"""`LabelIndex`: the nearest labels of a query, by cosine."""
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from umpteen import parallel, storage
+from umpteen.base import TopK
+from umpteen.kernels.nearest import rank_candidates
+from umpteen.search.exact import exact_topk
+from umpteen.search.graph import Graph, is_available, require_library
+from umpteen.search.vectors import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_ids,
+    check_option,
+    check_some,
+    has_direction,
+    unit_vectors,
+)
+from umpteen.validation import check_k
+
+Method = Literal["auto", "exact", "hnsw"]
+Use = Literal["batch", "single"]
+
+# Numbers in the table of vectors from which a graph answers sooner than the comparison of all.
+_GRAPH_PAYS = {"single": 3_000_000, "batch": 150_000_000}
+_A_BATCH = 64  # queries in one call
+
+
+@storage.storable
+@dataclass(init=False, eq=False)
+class LabelIndex:
+    """Vectors, one per label, and for any query the k whose direction is nearest.
+
+    Vectors and queries are brought to length 1; the score is their inner product, the cosine.
+    Labels are numbered from 0 in the order of rows. A row of zeros points nowhere: as a vector it
+    is never answered, as a query it gets no answer (label -1, score -inf).
+
+    **method.** `"exact"` compares all vectors: best for queries in batches, and of up to 10,000
+    labels also one by one. `"hnsw"` walks a graph of neighbours, in logarithmic time, and misses
+    some (`recall` measures how many); it needs FAISS (`pip install 'umpteen[neural]'`) and time
+    to build. `"auto"` builds a graph where it pays: for many labels that are asked one by one
+    (`use="single"`) or very many (from 500,000 of 300 numbers); each call of `topk` then takes
+    the quicker way for its number of queries. Without FAISS, it is exact.
+
+    **Settings of the graph.** More of `n_links`, `build_width` and `beam_width` miss less and take
+    longer; `beam_width` may be changed at any time.
+
+    Scores are the same bits for any method, block, number of threads and BLAS, and so are the
+    answers of `"exact"`, equal scores by label id. The graph is the same for any `n_jobs` too.
+
+    >>> index = LabelIndex([[1, 0], [0, 1], [3, 4]])
+    >>> top = index.topk([[1, 1]], k=2)
+    >>> top.labels, top.scores.round(3)
+    (array([[2, 0]], dtype=int32), array([[0.99 , 0.707]], dtype=float32))
+    """
+
+    method: Method
+    use: Use
+    n_links: int
+    build_width: int
+    beam_width: int
+    n_jobs: int | None
+    vectors: FloatArray  # (n_labels, dim), rows of length 1, or zeros
+    present: BoolArray  # (n_labels,) neither removed nor zeros
+    graph: Graph | None
+
+    def __init__(
+        self,
+        vectors: Any,
+        *,
+        method: Method = "auto",
+        use: Use = "batch",
+        n_links: int = 16,
+        build_width: int = 100,
+        beam_width: int = 100,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.method = check_option(method, "method", get_args(Method))
+        self.use = check_option(use, "use", get_args(Use))
+        self.n_links = check_k(n_links, "n_links")
+        self.build_width = check_k(build_width, "build_width")
+        self.beam_width = check_k(beam_width, "beam_width")
+        self.n_jobs = n_jobs
+        parallel.n_threads(n_jobs)
+        self._check_library()
+        self.vectors = check_some(unit_vectors(vectors, "vectors"))
+        self.present = has_direction(self.vectors)
+        self.graph = None
+        self._link(np.flatnonzero(self.present))
+
+    @property
+    def n_labels(self) -> int:
+        """Ids given so far, those of removed labels included."""
+        return len(self.vectors)
+
+    def __len__(self) -> int:
+        """Labels that can be answered."""
+        return int(np.count_nonzero(self.present))
+
+    def topk(self, queries: Any, k: int = 10) -> TopK:
+        """The `k` nearest labels of each query `(n, dim)`, best first."""
+        k = check_k(k)
+        units = unit_vectors(queries, "queries", dim=self.vectors.shape[1])
+        return self._answer(units, k, by_graph=self._graph_is_quicker(len(units)))
+
+    def recall(self, queries: Any, k: int = 10) -> float:
+        """The share of the true k nearest labels that the graph finds; 1 if there is no graph.
+
+        A label with exactly the score of the k-th counts as found, whichever of them it is.
+        """
+        k = check_k(k)
+        units = unit_vectors(queries, "queries", dim=self.vectors.shape[1])
+        if self.graph is None:
+            return 1.0
+        true = self._answer(units, k, by_graph=False)
+        found = self._answer(units, k, by_graph=True)
+        n_true = (true.labels >= 0).sum(axis=1)
+        if not n_true.any():
+            return 1.0
+        last = np.take_along_axis(true.scores, np.maximum(n_true - 1, 0)[:, None], axis=1)
+        hits = (found.labels >= 0) & (found.scores >= last)
+        return float(hits.sum() / n_true.sum())
+
+    def add(self, vectors: Any) -> IntArray:
+        """The ids of new labels, after all given so far. Copies the table: add many at once."""
+        self._check_library()
+        units = check_some(unit_vectors(vectors, "vectors", dim=self.vectors.shape[1]))
+        new = np.arange(self.n_labels, self.n_labels + len(units), dtype=np.int32)
+        self.vectors = np.concatenate([self.vectors, units])
+        self.present = np.concatenate([self.present, has_direction(units)])
+        self._link(new[self.present[new]])
+        return new
+
+    def remove(self, ids: Any) -> None:
+        """Never answer these labels again; the other ids stay, these are not given again."""
+        chosen = check_ids(ids, self.n_labels)
+        self.present[chosen] = False
+        if self.graph is None:
+            return
+        self.graph.remove(chosen)
+        if 2 * np.count_nonzero(self.graph.hidden) > len(self.graph.ids):
+            self.graph = None  # walking over so many that are gone finds little
+            self._link(np.flatnonzero(self.present))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the index into the folder `path`; `umpteen.load(path)` opens it, mapped."""
+        storage.save(self, path)
+
+    def _answer(self, units: FloatArray, k: int, *, by_graph: bool) -> TopK:
+        labels = np.full((len(units), k), -1, np.int32)
+        scores = np.full((len(units), k), -np.inf, np.float32)
+        asked = has_direction(units)
+        queries = units if asked.all() else units[asked]
+        n_best = min(k, len(self))
+        if n_best and len(queries):
+            way = self._graph_topk if by_graph else self._exact_topk
+            top = way(queries, n_best)
+            labels[asked, :n_best], scores[asked, :n_best] = top.labels, top.scores
+        return TopK(labels, scores)
+
+    def _exact_topk(self, queries: FloatArray, k: int) -> TopK:
+        return exact_topk(self.vectors, self.present, queries, k, n_jobs=self.n_jobs)
+
+    def _graph_topk(self, queries: FloatArray, k: int) -> TopK:
+        assert self.graph is not None
+        candidates = self.graph.search(
+            self.vectors, queries, k, width=self.beam_width, n_jobs=self.n_jobs
+        )
+        return TopK(*rank_candidates(queries, self.vectors, candidates))
+
+    def _graph_is_quicker(self, n_queries: int) -> bool:
+        if self.graph is None or self.method == "exact":
+            return False
+        if self.method == "hnsw":
+            return True
+        use = "batch" if n_queries >= _A_BATCH else "single"
+        return is_available() and self.vectors.size >= _GRAPH_PAYS[use]
+
+    def _check_library(self) -> None:
+        if self.method == "hnsw":
+            require_library()
+
+    def _link(self, ids: Any) -> None:
+        """Bring new labels into the graph, or all of them into a new one where it pays by now."""
+        if not self._wants_graph():
+            self.graph = None
+            return
+        if self.graph is None:
+            self.graph, ids = Graph.empty(self.n_links), np.flatnonzero(self.present)
+        if len(ids):
+            self.graph.add(
+                self.vectors, ids.astype(np.int32), width=self.build_width, n_jobs=self.n_jobs
+            )
+
+    def _wants_graph(self) -> bool:
+        if self.method != "auto":
+            return self.method == "hnsw"
+        return is_available() and self.vectors.size >= _GRAPH_PAYS[self.use]
