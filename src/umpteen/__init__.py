@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AdversarialSoftmax": "umpteen.softmax",
     "CoAttentionMIML": "umpteen.aggregated.miml",
     "Eagle": "umpteen.aggregated",
     "ExtremeClassifier": "umpteen.base",
@@ -26,7 +27,17 @@ _HOME = {
     "load": "umpteen.storage",
     "save": "umpteen.storage",
 }
-_SUBPACKAGES = ("aggregated", "data", "errors", "metrics", "report", "search", "text", "trees")
+_SUBPACKAGES = (
+    "aggregated",
+    "data",
+    "errors",
+    "metrics",
+    "report",
+    "search",
+    "softmax",
+    "text",
+    "trees",
+)
 
 __all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
 
@@ -37,6 +48,7 @@ if TYPE_CHECKING:
     from umpteen.centroid import NearestCentroid
     from umpteen.linear import LabelTree
     from umpteen.report import Report, evaluate
+    from umpteen.softmax import AdversarialSoftmax
     from umpteen.storage import load, save
     from umpteen.tagger import Tagger
 

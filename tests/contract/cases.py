@@ -44,6 +44,20 @@ SMALL_NETWORK = {
 ONE_EPOCH = {"epochs": 1, "batch_size": 64, "n_concepts": 1}
 
 CASES = {
+    "AdversarialSoftmax": Case(
+        lambda **parameters: umpteen.AdversarialSoftmax(**parameters),
+        bad_parameters=(
+            {"noise": "pink"},
+            {"n_negatives": 0},
+            {"frequency_share": 1.0},
+            {"learning_rate": 0},
+            {"epochs": 0},
+            {"objective": "hinge"},
+            {"objective": "one_vs_each", "noise": "tree"},
+            {"shared": True},
+            {"noise": "uniform", "search": "beam"},
+        ),
+    ),  # fmt: skip
     "CoAttentionMIML": Case(
         lambda **parameters: umpteen.CoAttentionMIML(**{**SMALL_NETWORK, **parameters}),
         fit=lambda model, X, Y: (

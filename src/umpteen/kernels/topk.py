@@ -76,6 +76,21 @@ def dense_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
 
 
 @njit(nogil=True, cache=True)
+def finite_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
+    """Best k scores of each row of `scores` (n, n_labels), -inf left out; O(n * n_labels)."""
+    n_samples, n_labels = scores.shape
+    best_labels = np.empty((n_samples, k), np.int32)
+    best_scores = np.empty((n_samples, k), np.float32)
+    for row in range(n_samples):
+        kept = 0
+        for label in range(n_labels):
+            if scores[row, label] > -np.inf:
+                kept = offer(best_labels[row], best_scores[row], kept, label, scores[row, label])
+        best_first(best_labels[row], best_scores[row], kept)
+    return best_labels, best_scores
+
+
+@njit(nogil=True, cache=True)
 def offer(labels: Labels, scores: Scores, kept: int, label: int, score: np.float32) -> int:
     """Keep a label if it is among the best `len(labels)` so far; returns how many are kept.
 

@@ -7,7 +7,7 @@ import numpy as np
 from umpteen import parallel
 from umpteen.base import TopK
 from umpteen.kernels.nearest import keep_nearest, merge_nearest, order_nearest, scan_nearest
-from umpteen.search.blas import one_thread_each
+from umpteen.parallel import one_thread_each
 from umpteen.search.vectors import BoolArray, FloatArray
 
 _FEW = 4  # queries; a matrix product pays from there on

@@ -1,0 +1,377 @@
+"""AdversarialSoftmax: a softmax over very many classes, trained on a few of them at a time."""
+
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from umpteen.base import ExtremeClassifier, TopK
+from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+from umpteen.kernels import sampled_softmax as kernel
+from umpteen.progress import Verbose, progress_bar
+from umpteen.softmax.noise import Noise
+from umpteen.softmax.noise_tree import NoiseTree
+from umpteen.softmax.prediction import Answers
+from umpteen.softmax.refreshing import refreshed
+from umpteen.softmax.training import Checkpoint, Plan, State, fingerprint, train
+from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form, new_scores
+from umpteen.validation import (
+    N_JOBS,
+    VERBOSE,
+    Features,
+    check_features,
+    check_labels,
+    check_seed,
+    is_single_label,
+)
+
+OBJECTIVES = {
+    "negative_sampling": kernel.NEGATIVE_SAMPLING,
+    "nce": kernel.NCE,
+    "one_vs_each": kernel.ONE_VS_EACH,
+    "augment_reduce": kernel.AUGMENT_REDUCE,
+    "sampled_softmax": kernel.SAMPLED_SOFTMAX,
+    "softmax": kernel.SAMPLED_SOFTMAX,
+}
+_UNIFORM_ONLY = ("one_vs_each", "augment_reduce", "softmax")
+_NO_CHECKPOINT = (
+    "checkpoint",
+    "n_jobs",
+    "verbose",
+    "epochs",
+    "max_seconds",
+    "search",
+    "beam_width",
+)
+_FEWEST = 20  # samples of which some can be held out
+_MOST_JUDGED, _MOST_SCORES = 2_000, 2e8  # held-out samples, and scores that judging them takes
+
+_POSITIVE = [Interval(Integral, 1, None, closed="left")]
+
+
+class AdversarialSoftmax(ExtremeClassifier):
+    """A linear softmax over thousands to millions of classes, trained at logarithmic cost.
+
+    Instead of comparing a sample's class with all others, each step compares it with a few that are
+    drawn: not any few, but classes that a small model of the data, `NoiseTree`, takes for probable
+    (Bamler and Mandt 2020). So they are hard to tell from the right one, and a step teaches more.
+    What the drawing does to the scores is known exactly, and is taken out in prediction.
+
+    `AdversarialSoftmax.paper()` is the method as printed. The paper's baselines are one argument
+    away: `noise="uniform"` or `"frequency"`, `objective="nce"`, `"one_vs_each"` (Titsias 2016),
+    `"augment_reduce"` (Ruiz et al. 2018), and `"softmax"`, which takes every class in every step.
+
+    **Scores** of answers are probabilities that add up to 1 over all classes (with
+    `search="beam"`: over the candidates). A sample may have several labels: each visit of it draws
+    one of them, and probabilities share 1 between them.
+
+    **Features.** Where more than a third of all values are not zero, each class has a weight for
+    each feature. Of sparser rows, a class has weights at the features of its own samples
+    (`docs/softmax.md` says why), so that a model is about as large as its data.
+
+    Parameters
+    ----------
+    noise : "tree", a `NoiseTree` with other settings, "frequency" or "uniform". "auto" is the tree,
+        and "uniform" for the objectives that are defined with it.
+    objective : see above; "sampled_softmax" is cross-entropy over the drawn classes, each weighed
+        by the inverse of its chance.
+    n_negatives : classes drawn in a step.
+    frequency_share : share of draws by frequency instead of the tree, which keeps the noise from
+        being too sure of itself.
+    shared : a batch's samples share their negatives, `n_negatives` for the whole batch (only
+        "sampled_softmax").
+    refresh_after : epochs after which the tree is grown again, along the directions in which the
+        learned weights differ; never by default.
+    regularizer : penalty on squared scores (Eq. 6), in which log-probabilities of the noise count.
+    learning_rate, batch_size : of Adagrad.
+    epochs, max_seconds : at most; training ends after `patience` epochs without a better precision
+        on held-out samples (`validation_fraction`, at most 2,000), and the best epoch is kept.
+        Below 20 samples none are held out. Only `max_seconds` makes a result depend on the machine.
+    search : "exact" compares all classes; "beam" the `2 * beam_width` classes that the tree finds.
+        Both may be changed after `fit`.
+    checkpoint : folder that receives the state after each epoch. `fit` with the same data and
+        parameters goes on from there, to the same bits.
+
+    Attributes
+    ----------
+    noise_ : what negatives are drawn from; `noise_.tree` is the fitted `NoiseTree`.
+    scores_ : `weights` and `biases` of each class.
+    validation_scores_ : precision at 1 on the held-out samples after each epoch.
+
+    >>> X = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]] * 5
+    >>> model = AdversarialSoftmax().fit(X, [0, 1, 2, 0] * 5)
+    >>> model.predict_topk([[0, 1, 0], [0, 0, 1]], k=1).labels.ravel()
+    array([1, 2], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "noise": [StrOptions({"auto", "tree", "frequency", "uniform"}), NoiseTree],
+        "objective": [StrOptions(set(OBJECTIVES))],
+        "n_negatives": _POSITIVE,
+        "frequency_share": [Interval(Real, 0, 1, closed="left")],
+        "shared": ["boolean"],
+        "refresh_after": [Interval(Integral, 1, None, closed="left"), None],
+        "regularizer": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "batch_size": _POSITIVE,
+        "epochs": _POSITIVE,
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "patience": _POSITIVE,
+        "search": [StrOptions({"exact", "beam"})],
+        "beam_width": _POSITIVE,
+        "checkpoint": [str, PathLike, None],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    noise_: Noise
+    scores_: DenseScores | SparseScores
+    seen_: npt.NDArray[np.bool_]
+    validation_scores_: list[float]
+
+    def __init__(
+        self,
+        *,
+        noise: Any = "auto",
+        objective: str = "negative_sampling",
+        n_negatives: int = 5,
+        frequency_share: float = 0.3,
+        shared: bool = False,
+        refresh_after: int | None = None,
+        regularizer: float = 1e-4,
+        learning_rate: float = 1.0,
+        batch_size: int = 100,
+        epochs: int = 30,
+        max_seconds: float | None = None,
+        validation_fraction: float = 0.05,
+        patience: int = 3,
+        search: str = "exact",
+        beam_width: int = 64,
+        checkpoint: str | PathLike[str] | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = -1,
+        verbose: Verbose = "auto",
+    ) -> None:
+        self.noise = noise
+        self.objective = objective
+        self.n_negatives = n_negatives
+        self.frequency_share = frequency_share
+        self.shared = shared
+        self.refresh_after = refresh_after
+        self.regularizer = regularizer
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.max_seconds = max_seconds
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.search = search
+        self.beam_width = beam_width
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """One negative from the tree alone, held back by 0.1, as in the paper's experiments."""
+        printed = {
+            "noise": NoiseTree(regularizer=0.1), "n_negatives": 1, "frequency_share": 0.0,
+            "regularizer": 1e-3, "learning_rate": 0.01,
+        }  # fmt: skip
+        return cls(**{**printed, **changes})
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from one class per sample, or from samples with several labels."""
+        X, Y = self._check_fit(X, Y)
+        X = in_its_form(X)
+        self._check_choices()
+        seed = check_seed(self.random_state)
+        kept = Checkpoint(self.checkpoint, self._fingerprint(X, Y)) if self.checkpoint else None
+        training, held_out = _split(X, Y, self.validation_fraction, seed)
+        state = kept.read() if kept else None
+        if state is None:
+            noise = self._new_noise(X[training], Y[training])
+            bounds = np.full(len(training), float(Y.shape[1]))
+            state = State(new_scores(X[training], Y[training]), noise, bounds)
+        self.seen_ = np.bincount(Y[training].indices, minlength=Y.shape[1]) > 0
+        return self._learn(state, X, Y, training, held_out, seed, kept)
+
+    def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
+        """Go on learning from more samples, `epochs` times through them.
+
+        The noise stays as it is, and so does the number of labels, which the first call sets: the
+        columns of `Y`, or for a 1-D `Y` as many as `classes` names.
+        """
+        if not self.__sklearn_is_fitted__():
+            if classes is not None and is_single_label(Y):
+                Y = check_labels(Y, n_labels=int(np.max(classes)) + 1)
+            return self.fit(X, Y)
+        X, Y = self._check_more(X, Y)
+        scores = self.scores_.copy()
+        if isinstance(scores, SparseScores):
+            scores = scores.widened(X, Y)
+        state = State(scores, self.noise_, np.full(X.shape[0], float(self.n_labels_)))
+        self.seen_ = self.seen_ | (np.bincount(Y.indices, minlength=self.n_labels_) > 0)
+        every, nobody = np.arange(X.shape[0]), np.arange(0)
+        return self._learn(state, X, Y, every, nobody, check_seed(self.random_state), None)
+
+    def predict_log_proba(self, X: Any, labels: Any = None) -> npt.NDArray[np.float32]:
+        """log p(y|x) of one label per sample, `(n,)`, or of m given ones, `(n, m)`.
+
+        Normalised over all labels, in blocks of rows. -inf for a label without training samples.
+        """
+        X = self._check_predict(X)
+        if labels is None:
+            raise LabelsError(
+                f"which of the {self.n_labels_:,} labels? Pass labels=, one id per row or m of "
+                "them; predict_topk gives the most probable ones"
+            )
+        ids = np.asarray(labels)
+        if ids.ndim not in (1, 2) or len(ids) != X.shape[0]:
+            raise LabelsShapeError(
+                f"labels have shape {ids.shape}; expected ({X.shape[0]:,},), one label id for each "
+                f"row of X, or ({X.shape[0]:,}, m)"
+            )
+        flat = check_labels(ids.ravel(), n_labels=self.n_labels_, name="labels").indices
+        table = flat.astype(np.int32).reshape(len(ids), -1)
+        return self._answers().log_proba(self._as_trained(X), table).reshape(ids.shape)
+
+    def _topk(self, X: Features, k: int) -> TopK:
+        if self.search == "beam":
+            if self.noise_.tree is None:
+                raise ParameterError('search="beam" needs noise="tree": there is no tree to search')
+            return self._answers().among_candidates(self._as_trained(X), k, int(self.beam_width))
+        return self._answers().exact(self._as_trained(X), k)
+
+    def _every_label(self, X: Features) -> TopK:
+        return self._answers().exact(self._as_trained(X), self.n_labels_)
+
+    def _as_trained(self, X: Features) -> Features:
+        return in_its_form(X, sparse=isinstance(self.scores_, SparseScores))
+
+    def _answers(self) -> Answers:
+        corrected = self.objective == "negative_sampling"
+        return Answers(self.scores_, self.noise_, self.seen_, corrected, self.n_jobs)
+
+    def _learn(
+        self,
+        state: State,
+        X: Features,
+        Y: csr_matrix,
+        training: npt.NDArray[np.intp],
+        held_out: npt.NDArray[np.intp],
+        seed: int,
+        kept: Checkpoint | None,
+    ) -> Self:
+        X_train, Y_train = (X, Y) if not len(held_out) else (X[training], Y[training])
+        plan = self._plan(seed, Y.shape[1])
+
+        def validate(state: State) -> float:
+            answers = Answers(
+                state.model, state.noise, self.seen_, self.objective == "negative_sampling",
+                self.n_jobs,
+            )  # fmt: skip
+            best = answers.exact(X[held_out], 1).labels[:, 0]
+            return float(np.asarray(Y[held_out, best] != 0).mean())
+
+        def after_epoch(state: State) -> None:
+            if state.epoch == self.refresh_after:
+                refreshed(state, X_train, Y_train)
+            if kept:
+                kept.write(state)
+
+        with progress_bar("Training", plan.epochs, verbose=self.verbose) as bar:
+            bar.advance(state.epoch)
+            train(
+                state, X_train, Y_train, plan, validate=validate if len(held_out) else None,
+                after_epoch=after_epoch, bar=bar,
+            )  # fmt: skip
+        self.noise_, self.validation_scores_ = state.noise, state.validation_scores
+        self.scores_ = state.model if state.best is None else state.best
+        return self
+
+    def _plan(self, seed: int, n_classes: int) -> Plan:
+        uniform = self._noise_kind() == "uniform"
+        rules = kernel.Rules(
+            OBJECTIVES[self.objective], float(self.learning_rate), float(self.regularizer),
+            int(self.batch_size), float(np.log(n_classes)) if uniform else 0.0,
+        )  # fmt: skip
+        return Plan(
+            rules=rules, full=self.objective == "softmax", n_negatives=int(self.n_negatives),
+            shared=self.shared, epochs=int(self.epochs), max_seconds=self.max_seconds,
+            patience=int(self.patience), seed=seed, n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    def _noise_kind(self) -> Any:
+        if isinstance(self.noise, NoiseTree) or self.noise != "auto":
+            return self.noise
+        return "uniform" if self.objective in _UNIFORM_ONLY else "tree"
+
+    def _new_noise(self, X: Features, Y: csr_matrix) -> Noise:
+        kind = self._noise_kind()
+        if isinstance(kind, str) and kind == "uniform":
+            return Noise.uniform(Y.shape[1])
+        if isinstance(kind, str) and kind == "frequency":
+            return Noise.by_frequency(Y)
+        tree = kind if isinstance(kind, NoiseTree) else NoiseTree(verbose=self.verbose)
+        tree = tree if isinstance(kind, NoiseTree) else tree.set_params(n_jobs=self.n_jobs)
+        return Noise.of_tree(tree, X, Y, float(self.frequency_share))
+
+    def _check_choices(self) -> None:
+        kind = self._noise_kind()
+        if self.objective in _UNIFORM_ONLY and kind != "uniform":
+            raise ParameterError(
+                f"objective={self.objective!r} draws every class alike, by its definition: leave "
+                f'noise="auto", or choose another objective for noise={self.noise!r}'
+            )
+        if self.shared and self.objective != "sampled_softmax":
+            raise ParameterError(
+                f"shared=True works with objective='sampled_softmax', not {self.objective!r}: "
+                "only there the correction is made in training, where the batch is known"
+            )
+        if self.search == "beam" and isinstance(kind, str) and kind != "tree":
+            raise ParameterError(
+                f'search="beam" goes through the noise tree, but noise is {kind!r}: use '
+                'search="exact" or noise="tree"'
+            )
+
+    def _check_more(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
+        X, Y = self._check_fit_input(X, Y)
+        X = check_features(X, n_features=self.n_features_in_, model=type(self).__name__)
+        if Y.shape[1] > self.n_labels_:
+            raise LabelsError(
+                f"Y has {Y.shape[1]:,} labels, and this model was made for {self.n_labels_:,}: "
+                "fit anew to add labels"
+            )
+        Y = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], self.n_labels_))
+        return in_its_form(X, sparse=isinstance(self.scores_, SparseScores)), Y
+
+    def _fingerprint(self, X: Features, Y: csr_matrix) -> str:
+        parameters = {
+            name: value for name, value in self.get_params().items() if name not in _NO_CHECKPOINT
+        }
+        return fingerprint(X, Y, parameters)
+
+
+def _split(
+    X: Features, Y: csr_matrix, fraction: float, seed: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows to learn from and rows to judge by: the latter have labels that the former have too."""
+    n = X.shape[0]
+    n_judged = int(min(fraction * n, _MOST_JUDGED, max(200, _MOST_SCORES // Y.shape[1])))
+    if n < _FEWEST or n_judged == 0:
+        return np.arange(n), np.arange(0)
+    order = np.random.default_rng(seed).permutation(n)
+    held_out = np.sort(order[:n_judged])
+    rest = np.sort(order[n_judged:])
+    seen = np.bincount(Y[rest].indices, minlength=Y.shape[1]) > 0
+    known = np.diff(Y[held_out][:, np.flatnonzero(seen)].indptr) > 0
+    lost = held_out[~known]
+    return np.sort(np.concatenate([rest, lost])), held_out[known]

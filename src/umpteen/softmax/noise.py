@@ -1,0 +1,116 @@
+"""What negatives are drawn from: a tree over the classes, their frequencies, or both."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+
+from umpteen import parallel
+from umpteen.kernels.noise import (
+    MixtureArrays,
+    alias_table,
+    draw_shared,
+    draw_visits,
+    log_prob_mixed_rows,
+    log_prob_mixed_table,
+)
+from umpteen.kernels.noise_tree import NoiseArrays
+from umpteen.softmax.noise_tree import NoiseTree
+from umpteen.storage import storable
+from umpteen.validation import Features
+
+FloatArray = npt.NDArray[np.float32]
+Visits = tuple[npt.NDArray[np.int32], FloatArray]  # labels and log-probabilities, (visits, 1 + n)
+
+_NO_TREE = NoiseArrays(
+    np.zeros((1, 1), np.float32), np.zeros(1, np.float32), np.zeros(1, np.int32),
+    np.zeros(1, np.int32),
+)  # fmt: skip
+
+
+@storable
+@dataclass(eq=False)
+class Noise:
+    """p(y|x) = (1 - share) * tree(y|x) + share * frequency(y), exact in every log-probability.
+
+    Without a tree the share is 1. Frequencies are counts plus one, or all equal.
+    """
+
+    share: float
+    frequencies: npt.NDArray[np.float64]  # (n_classes,), adding up to 1
+    tree: NoiseTree | None
+
+    @cached_property
+    def arrays(self) -> MixtureArrays:
+        """What the kernels take, together with rows of `reduce`."""
+        limit, alias = alias_table(self.frequencies)
+        tree = _NO_TREE if self.tree is None else self.tree.arrays
+        return MixtureArrays(
+            tree, float(self.share), np.log(self.frequencies).astype(np.float32), limit, alias
+        )
+
+    @classmethod
+    def uniform(cls, n_classes: int) -> "Noise":
+        """Every class alike."""
+        return cls(1.0, np.full(n_classes, 1 / n_classes), None)
+
+    @classmethod
+    def by_frequency(cls, Y: csr_matrix) -> "Noise":
+        """As often as in training."""
+        counts = np.bincount(Y.indices, minlength=Y.shape[1]) + 1.0
+        return cls(1.0, counts / counts.sum(), None)
+
+    @classmethod
+    def of_tree(
+        cls, tree: NoiseTree, X: Features, Y: csr_matrix, share: float, directions: Any = None
+    ) -> "Noise":
+        """Of a tree that is fitted here, with a `share` of draws by frequency."""
+        fitted = clone(tree).fit(X, Y, directions=directions)
+        return cls(share, cls.by_frequency(Y).frequencies, fitted)
+
+    def reduce(self, X: Features) -> FloatArray:
+        """What the tree sees of the samples, `(n, dim)`."""
+        if self.tree is None:
+            return np.zeros((X.shape[0], 1), np.float32)
+        return self.tree.reduce(X)
+
+    def log_prob(self, reduced: FloatArray, labels: npt.NDArray[np.int32]) -> FloatArray:
+        """log p(y|x) of given classes, `(n, m)`."""
+        return np.asarray(log_prob_mixed_rows(self.arrays, reduced, labels))
+
+    def log_prob_table(self, reduced: FloatArray) -> FloatArray:
+        """log p(y|x) of all classes, `(n, n_classes)`, or `(1, n_classes)` without a tree."""
+        if self.tree is None:
+            return self.arrays.log_frequency[None]
+        return np.asarray(log_prob_mixed_table(self.arrays, reduced))
+
+    def visits(
+        self,
+        reduced: FloatArray,
+        Y: csr_matrix,
+        chunks: list[npt.NDArray[np.int32]],
+        n_negatives: int,
+        seed: int,
+        n_jobs: int | None,
+        shared_by: int = 0,
+    ) -> Iterator[Visits]:
+        """For each chunk of rows, the rows' own labels and what is drawn, ahead of use.
+
+        With `shared_by`, so many rows that follow each other share their negatives.
+        """
+
+        def draw(rows: npt.NDArray[np.int32]) -> Visits:
+            if shared_by:
+                return draw_shared(  # type: ignore[no-any-return]
+                    self.arrays, reduced, rows, Y.indptr, Y.indices, n_negatives, seed, shared_by
+                )
+            return draw_visits(  # type: ignore[no-any-return]
+                self.arrays, reduced, rows, Y.indptr, Y.indices, n_negatives, seed
+            )
+
+        return parallel.stream(draw, chunks, n_jobs=n_jobs)

@@ -1,0 +1,168 @@
+"""Train linear scores epoch by epoch, with the best ones kept, and go on after an interruption."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, issparse
+
+from umpteen import storage
+from umpteen.errors import ModelPathError
+from umpteen.kernels.sampled_softmax import Rules
+from umpteen.progress import Bar
+from umpteen.softmax.full import train_on_all_classes
+from umpteen.softmax.noise import Noise
+from umpteen.softmax.weights import DenseScores, SparseScores
+from umpteen.storage import storable
+from umpteen.validation import Features
+
+_CHUNK = 16_384  # visits whose negatives are drawn at a time
+
+IntArray = npt.NDArray[np.int32]
+Model = DenseScores | SparseScores
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how to learn."""
+
+    rules: Rules
+    full: bool  # all classes in every step: no negatives
+    n_negatives: int
+    shared: bool
+    epochs: int
+    max_seconds: float | None
+    patience: int
+    seed: int
+    n_jobs: int | None
+
+
+@storable
+@dataclass(eq=False)
+class State:
+    """All that a later epoch needs to know about earlier ones."""
+
+    model: Model
+    noise: Noise
+    bounds: npt.NDArray[np.float64]  # one per sample, of augment-and-reduce
+    epoch: int = 0
+    seconds: float = 0.0
+    validation_scores: list[float] = field(default_factory=list)
+    best: Model | None = None
+
+    def noted(self, score: float) -> None:
+        """Keep the model if no epoch before had a better score."""
+        if score >= max(self.validation_scores, default=-1.0):
+            self.best = self.model.copy()
+        self.validation_scores.append(score)
+
+    def is_over(self, plan: Plan) -> bool:
+        """Whether all epochs are done, or no recent one was better."""
+        scores = self.validation_scores
+        stale = len(scores) - 1 - int(np.argmax(scores)) if scores else 0
+        return self.epoch >= plan.epochs or stale >= plan.patience
+
+
+class Checkpoint:
+    """A folder in which the state of one fit is kept, for it to go on after a kill."""
+
+    def __init__(self, path: str | PathLike[str], fingerprint: str) -> None:
+        self.path, self.fingerprint = Path(path), fingerprint
+
+    def read(self) -> State | None:
+        if not (self.path / "manifest.json").exists():
+            return None
+        found = storage.load(self.path)
+        if not isinstance(found, _Kept) or found.fingerprint != self.fingerprint:
+            raise ModelPathError(
+                f"{str(self.path)!r} holds the checkpoint of another fit (other data or other "
+                "parameters): remove the folder, or choose another one"
+            )
+        return found.state
+
+    def write(self, state: State) -> None:
+        storage.save(_Kept(self.fingerprint, state), self.path)
+
+
+@storable
+@dataclass(eq=False)
+class _Kept:
+    fingerprint: str
+    state: State
+
+
+def fingerprint(X: Features, Y: csr_matrix, parameters: dict[str, Any]) -> str:
+    """Of the data and what was asked of them."""
+    digest = blake2b(repr(sorted(parameters.items())).encode(), digest_size=16)
+    arrays = [X.indptr, X.indices, X.data] if issparse(X) else [X]
+    for array in (*arrays, Y.indptr, Y.indices):
+        digest.update(str(array.shape).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def train(
+    state: State,
+    X: Features,
+    Y: csr_matrix,
+    plan: Plan,
+    *,
+    validate: Callable[[State], float] | None = None,
+    after_epoch: Callable[[State], object] = lambda state: None,
+    bar: Bar,
+) -> None:
+    """Go through the samples until the plan is fulfilled; `state` is changed in place.
+
+    Each epoch visits the samples in an order of its own, and its draws depend on the seed, the
+    epoch and the sample only: an epoch that is done again has the same result, bit by bit.
+    """
+    reduced = state.noise.reduce(X)
+    rows = np.flatnonzero(np.diff(Y.indptr)).astype(np.int32)
+    while not state.is_over(plan):
+        began = time.perf_counter()
+        finished = _epoch(state, X, Y, rows, reduced, plan)
+        state.epoch += 1
+        state.seconds += time.perf_counter() - began
+        if validate is not None:
+            state.noted(validate(state))
+        bar.advance(**({"P@1": state.validation_scores[-1]} if validate else {}))
+        if not finished:
+            break
+        after_epoch(state)
+
+
+def _epoch(
+    state: State,
+    X: Features,
+    Y: csr_matrix,
+    rows: IntArray,
+    reduced: npt.NDArray[np.float32],
+    plan: Plan,
+) -> bool:
+    """One visit of every row; False if time ran out before."""
+    order, seed = np.random.SeedSequence([plan.seed, state.epoch]).spawn(2)
+    visited = np.random.default_rng(order).permutation(rows)
+    size = max(1, _CHUNK // plan.rules.batch_size) * plan.rules.batch_size
+    chunks = [visited[first : first + size] for first in range(0, len(visited), size)]
+    deadline = np.inf if plan.max_seconds is None else plan.max_seconds - state.seconds
+    began = time.perf_counter()
+    drawn = state.noise.visits(
+        reduced, Y, chunks, 0 if plan.full else plan.n_negatives,
+        int(seed.generate_state(1, np.uint32)[0]), plan.n_jobs,
+        shared_by=plan.rules.batch_size if plan.shared else 0,
+    )  # fmt: skip
+    for chunk, (labels, logs) in zip(chunks, drawn, strict=True):
+        if plan.full:
+            train_on_all_classes(state.model, plan.rules, X, chunk, labels[:, 0])
+        else:
+            share = (1.0 + state.epoch) ** -0.9  # Ruiz et al. 2018
+            state.model.train(plan.rules, X, chunk, labels, logs, state.bounds, share)
+        if time.perf_counter() - began > deadline:
+            return False
+    return True
