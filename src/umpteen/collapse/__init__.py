@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from umpteen.collapse.frames import coherence, fixed_frame, welch_bound
+from umpteen.collapse.nearest_set import NearestSet
+from umpteen.collapse.one_vs_all import OneVsAll
 from umpteen.collapse.unconstrained import Collapsed, UnconstrainedFeatures
 
 if TYPE_CHECKING:
