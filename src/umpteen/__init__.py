@@ -26,7 +26,17 @@ _HOME = {
     "load": "umpteen.storage",
     "save": "umpteen.storage",
 }
-_SUBPACKAGES = ("aggregated", "data", "errors", "metrics", "report", "search", "text", "trees")
+_SUBPACKAGES = (
+    "aggregated",
+    "collapse",
+    "data",
+    "errors",
+    "metrics",
+    "report",
+    "search",
+    "text",
+    "trees",
+)
 
 __all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.linalg import hadamard
 
 from umpteen.collapse.frames import (
     coherence,
@@ -52,6 +53,17 @@ def test_families_keep_their_promise_on_a_sample_of_all_their_bases(power):
         bases = np.random.default_rng(0).permutation(each.size // d)[:40]
         rows = (bases[:, None] * d + np.arange(d)).ravel()
         assert coherence(vectors[rows]) == pytest.approx(each.coherence, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n_vectors", "dimension"), [(10**6, 128), (10**6, 256), (16_000, 128)])
+def test_a_million_vectors_have_a_family(n_vectors, dimension):
+    known = family(n_vectors, dimension)
+    assert known.size >= n_vectors
+    assert known.coherence <= 0.25
+    few = np.random.default_rng(0).choice(known.size // dimension - 1, 12, replace=False) + 1
+    signs = [1 - 2 * known.form(known.power, int(which)) for which in few]
+    basis = hadamard(dimension).astype(np.float32) / np.float32(np.sqrt(dimension))
+    assert coherence(np.concatenate([basis * each for each in signs])) <= known.coherence + 1e-6
 
 
 def test_kerdock_in_256_dimensions_has_every_cosine_at_most_a_sixteenth():

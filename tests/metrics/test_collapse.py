@@ -81,6 +81,15 @@ def test_more_noise_is_less_collapse():
     assert (np.diff(without_classifier, axis=0) > 0).all()
 
 
+def test_variability_falls_with_the_noise_also_where_means_have_fewer_axes_than_features():
+    """On the other axes noise is all there is, within sets and between their means."""
+    small, large = (noisy(noise, dimension=20)[:2] for noise in (0.001, 0.1))
+    assert set_variability(*small, 2) < 1e-3 * set_variability(*large, 2)
+    assert set_variability(*small, 2, reference=True) > 1
+    # With one label the reference's centre, too near the origin, adds such an axis.
+    assert set_variability(*small, reference=True) > 1e3 * set_variability(*small)
+
+
 def test_random_features_have_not_collapsed():
     features, Y = random_features()
     weight = np.random.default_rng(1).standard_normal((6, 50))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from umpteen.collapse.frames import coherence, fixed_frame, welch_bound
 from umpteen.collapse.nearest_set import NearestSet
 from umpteen.collapse.one_vs_all import OneVsAll
-from umpteen.collapse.unconstrained import Collapsed, UnconstrainedFeatures
+from umpteen.collapse.optimum import Collapsed
+from umpteen.collapse.unconstrained import UnconstrainedFeatures
 
 if TYPE_CHECKING:
     from umpteen.collapse.etf_head import EtfHead

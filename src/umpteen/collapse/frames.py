@@ -50,11 +50,16 @@ def near_equal_angles(n_vectors: int, dimension: int, seed: int = 0) -> FloatArr
     """
     known = family(n_vectors, dimension)
     random = np.random.default_rng(seed)
-    if known is None or n_vectors <= _FEW * dimension:
+    if known is None or _is_searched(n_vectors, dimension, 2**known.power):
         searched = spread(random_frame(n_vectors, dimension, seed), random)
         if known is None or coherence(searched) < known.coherence:
             return searched
     return _turned(known.vectors(n_vectors), dimension, random)
+
+
+def _is_searched(n_vectors: int, dimension: int, used: int) -> bool:
+    """Whether a search may beat signs in `used` dimensions, and takes seconds only."""
+    return n_vectors <= _FEW * dimension or (n_vectors <= _BLOCK and dimension > 1.25 * used)
 
 
 def fixed_frame(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
@@ -92,15 +97,17 @@ def welch_bound(n_vectors: int, dimension: int) -> float:
 def spread(vectors: FloatArray, random: np.random.Generator) -> FloatArray:
     """Move unit vectors apart: descent on the sum of ever higher powers of their cosines.
 
-    Where there are more than a few thousand, each step looks at random blocks of them.
+    Where there are more than a few thousand, each step looks at random blocks of them, and there
+    are fewer steps.
     """
     vectors = vectors.copy()
+    n_steps = max(_STEPS * _BLOCK // max(len(vectors), _BLOCK), 1)
     for sharpness in _SHARPNESS:
-        for step in range(_STEPS):
+        for step in range(n_steps):
             order = random.permutation(len(vectors))
             for start in range(0, len(order), _BLOCK):
                 rows = order[start : start + _BLOCK]
-                vectors[rows] = _apart(vectors[rows], sharpness, 0.3 * (1 - step / _STEPS))
+                vectors[rows] = _apart(vectors[rows], sharpness, 0.3 * (1 - step / n_steps))
     return vectors
 
 
@@ -128,5 +135,5 @@ def _turned(vectors: FloatArray, dimension: int, random: np.random.Generator) ->
     return _unit((vectors @ turn.T.astype(np.float32)).astype(np.float32))
 
 
-def _unit(vectors: FloatArray) -> FloatArray:
+def _unit(vectors: npt.NDArray[np.floating]) -> FloatArray:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)

@@ -29,9 +29,10 @@ class NearestSet(BaseEstimator):
     further training, but only sets that were seen can be answers.
 
     With `unseen`, any set of labels can be, of as many labels as some training sample has: means
-    of collapsed features are sums of vectors of their labels, so those of other sets are known
-    too (`averages_`). Their nearest is found by branch and bound; where a sample takes more than
-    `max_steps` steps, the best set found so far is the answer (`search` tells which).
+    of collapsed features are sums of vectors of their labels, so those of unseen sets are known
+    too (`averages_`). The nearest of all is found by branch and bound; where a sample takes more
+    than `max_steps` steps, the best set found so far is the answer (`search` tells which). Some
+    samples of seen sets are then given unseen ones: worth it where unseen sets are common.
 
     >>> features = np.array([[2.0, 0, 0], [0, 2, 0], [0, 0, 2], [1, 1, 0], [1, 0, 1]])
     >>> labels = [[0], [1], [2], [0, 1], [0, 2]]

@@ -5,7 +5,7 @@ columns by (-1)^Q(v), with v running over the m-bit words: another orthonormal b
 quadratic forms Q whose difference has rank r, the cosine of vectors of the two bases is 0 or
 ±2^(-r/2). Full rank for many forms at once is Kerdock's set (m even; the formula is that of
 Calderbank, Cameron, Kantor and Seidel, 1997). Far more forms miss full rank by two: Goethals'
-(m even); and by one: Gold's, trace(b x^3) (m odd).
+(m even). For odd m, Gold's, trace(b x^3), miss it by one, and trace(b x^3 + c x^5) by three.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,15 +60,17 @@ def _families(power: int) -> Iterator[Family]:
         yield Family(power, (d * d // 4 - 1) * d, 2 * d**-0.5, goethals_form)
     elif power >= 3:
         yield Family(power, (d - 1) * d, (2 / d) ** 0.5, gold_form)
+        if power >= 5:  # below, x^5 is no other form than x^3
+            yield Family(power, (d * d - 1) * d, (8 / d) ** 0.5, double_gold_form)
 
 
 def kerdock_form(power: int, which: int) -> IntArray:
     """Values 0 or 1 of Kerdock's form for each word of `power` bits, `(2^power,)`."""
     field = power - 1
     units = 1 << np.arange(field)
-    squares = _times(np.int64(which), np.int64(which), field)
+    squares = _times(which, which, field)
     products = _times(units[:, None], units, field)
-    traces = _trace(_times(np.int64(which), units, field), field)
+    traces = _trace(_times(which, units, field), field)
     polar = np.zeros((power, power), np.int64)
     polar[:field, :field] = _trace(_times(squares, products, field), field) ^ np.outer(
         traces, traces
@@ -86,17 +88,29 @@ def goethals_form(power: int, which: int) -> IntArray:
 
 def gold_form(power: int, which: int) -> IntArray:
     """trace(which * x^3) for each element x of the field with 2^power elements."""
+    return _trace(_times(which, _odd_power(power, 3), power), power)
+
+
+def double_gold_form(power: int, which: int) -> IntArray:
+    """trace(b x^3 + c x^5), with b and c from the lower and the upper bits of `which`."""
+    upper = _trace(_times(which >> power, _odd_power(power, 5), power), power)
+    return gold_form(power, which % 2**power) ^ upper
+
+
+def _odd_power(power: int, exponent: int) -> IntArray:
     x = np.arange(2**power)
-    cubes = _times(_times(x, x, power), x, power)
-    return _trace(_times(np.int64(which), cubes, power), power)
+    raised, square = x, _times(x, x, power)
+    for _ in range(exponent // 2):
+        raised = _times(raised, square, power)
+    return raised
 
 
-def _times(a: IntArray, b: IntArray, degree: int) -> IntArray:
+def _times(a: IntArray | int, b: IntArray | int, degree: int) -> IntArray:
     """Product in the field with 2^degree elements, numbers standing for polynomials."""
-    a, b = np.broadcast_arrays(np.asarray(a, np.int64), np.asarray(b, np.int64))
-    product = np.zeros_like(a)
+    left, right = np.broadcast_arrays(np.asarray(a, np.int64), np.asarray(b, np.int64))
+    product = np.zeros_like(left)
     for bit in range(degree):
-        product ^= np.where((b >> bit) & 1, a << bit, 0)
+        product ^= np.where((right >> bit) & 1, left << bit, 0)
     for bit in range(2 * degree - 2, degree - 1, -1):
         product ^= np.where((product >> bit) & 1, _POLYNOMIALS[degree] << (bit - degree), 0)
     return product

@@ -1,5 +1,6 @@
 """Where the features of label sets never seen would be: the tag-wise average property at work."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,7 +16,7 @@ from umpteen.storage import storable
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_ROUNDS = 10
+_ROUNDS = 5
 _RIDGE = 1e-3  # samples' worth of pull to the average label
 _BLOCK_ROWS = 256
 
@@ -25,8 +26,10 @@ _BLOCK_ROWS = 256
 class TagAverages:
     """Means of label sets as `offset + scale * sum of the labels' vectors`, by multiplicity.
 
-    The paper's C_m, sum by sum: with an offset per multiplicity, since after a ReLU the features
-    of all samples share a direction.
+    The scales are the paper's C_m. The offsets, one per multiplicity, are 0 in theory; after a
+    ReLU, the features of all samples have a direction in common.
+
+    Label sets seen in training are known by the sums of their labels' random keys.
     """
 
     vectors: FloatArray  # (n_labels, d)
@@ -34,6 +37,7 @@ class TagAverages:
     scales: FloatArray  # (m,)
     offsets: FloatArray  # (m, d)
     least: float  # smallest inner product of two labels' vectors
+    seen: npt.NDArray[np.uint64]  # (n_sets,), sorted
 
     @classmethod
     def of(cls, sets: LabelSets) -> Self:
@@ -54,7 +58,14 @@ class TagAverages:
         for _ in range(_ROUNDS):
             vectors = problem.fit_vectors(vectors, scales, offsets)
             scales, offsets = problem.fit_scales(vectors)
-        return cls(vectors, problem.multiplicities, scales, offsets, _least_inner(vectors))
+        return cls(
+            vectors,
+            problem.multiplicities,
+            scales,
+            offsets,
+            _least_inner(vectors),
+            _seen_keys(sets.sets),
+        )
 
     def means(self, sets: csr_matrix) -> FloatArray:
         """The means of label sets, `(sets, n_labels)`, whose multiplicities were seen."""
@@ -65,7 +76,7 @@ class TagAverages:
     def search(
         self, features: FloatArray, values: FloatArray, max_steps: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-        """Sets nearer than `values`, the squared distances to beat, which are updated in place.
+        """Unseen sets nearer than `values`, squared distances, which are updated in place.
 
         Labels of the nearest set, -1 where there are fewer, `(n, largest multiplicity)`; all -1
         where none is nearer. And whether it is proven that no set is nearer still, `(n,)`.
@@ -73,7 +84,7 @@ class TagAverages:
         most = int(self.multiplicities.max(initial=1))
         found = np.full((len(features), most), -1, np.int32)
         proven = np.ones(len(features), np.bool_)
-        norms = (self.vectors**2).sum(axis=1)
+        norms, keys = (self.vectors**2).sum(axis=1), _keys(len(self.vectors))
         for start in range(0, len(features), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             for m, scale, offset in zip(
@@ -83,8 +94,8 @@ class TagAverages:
                 costs = scale**2 * norms - 2 * scale * (rest @ self.vectors.T)
                 bases = (rest**2).sum(axis=1)
                 search_sets(
-                    costs, bases, self.vectors, 2 * scale**2, self.least, int(m), max_steps,
-                    values[rows], found[rows], proven[rows],
+                    costs, bases, self.vectors, 2 * scale**2, self.least, int(m), keys,
+                    self.seen, max_steps, values[rows], found[rows], proven[rows],
                 )  # fmt: skip
         return found, proven
 
@@ -141,13 +152,17 @@ class _Problem:
         return _solve(lambda v: weighted.T @ (design @ v) + _RIDGE * v, target, vectors)
 
 
-def _solve(product: object, target: FloatArray, start: FloatArray, rounds: int = 100) -> FloatArray:
+def _solve(
+    product: Callable[[FloatArray], FloatArray],
+    target: FloatArray,
+    start: FloatArray,
+    rounds: int = 30,
+) -> FloatArray:
     """Conjugate gradients for many right-hand sides, one per column, at once."""
-    assert callable(product)
     solution = start.copy()
     rest = target - product(solution)
     direction, square = rest.copy(), (rest**2).sum(axis=0)
-    goal = 1e-20 * (target**2).sum(axis=0) + 1e-300
+    goal = 1e-14 * (target**2).sum(axis=0) + 1e-300
     for _ in range(rounds):
         if (square <= goal).all():
             break
@@ -158,6 +173,18 @@ def _solve(product: object, target: FloatArray, start: FloatArray, rounds: int =
         before, square = square, (rest**2).sum(axis=0)
         direction = rest + square / np.maximum(before, 1e-300) * direction
     return solution
+
+
+def _keys(n_labels: int) -> npt.NDArray[np.uint64]:
+    """Numbers whose sums tell sets apart: two share one with a chance of 2^-64."""
+    return np.random.default_rng(0).integers(2**64, size=n_labels, dtype=np.uint64)
+
+
+def _seen_keys(sets: csr_matrix) -> npt.NDArray[np.uint64]:
+    totals = np.zeros(sets.shape[0], np.uint64)
+    rows = np.repeat(np.arange(sets.shape[0]), np.diff(sets.indptr))
+    np.add.at(totals, rows, _keys(sets.shape[1])[sets.indices])
+    return np.unique(totals)
 
 
 def _least_inner(vectors: FloatArray) -> float:

@@ -30,6 +30,7 @@ def subset_threshold(blocks: Blocks, at_least_one: bool = False) -> float:
         high = np.where(relevant, scores, np.inf).min(axis=1, initial=np.inf)
         if at_least_one:  # a single right label that is best is right under any threshold
             high[(relevant.sum(axis=1) == 1) & (high > low)] = np.inf
+            high[~relevant.any(axis=1)] = -np.inf  # never right
         lows.append(low)
         highs.append(high)
     low, high = np.concatenate([*lows, []]), np.concatenate([*highs, []])

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,15 +100,16 @@ class UnconstrainedFeatures:
             return value, np.concatenate([slope.ravel() for slope in slopes])
 
         start = 0.5 * np.random.default_rng(seed).standard_normal(ends[-1])
-        options = {"maxiter": max_steps, "maxfun": 2 * max_steps, "gtol": 1e-12, "ftol": 1e-16}
-        found = minimize(
-            objective_and_slope,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            options={**options, "maxcor": 30},
-        )
-        return Solution(*parts(found.x), float(found.fun))
+        options: Any = {
+            "maxiter": max_steps,
+            "maxfun": 2 * max_steps,
+            "maxcor": 30,
+            "gtol": 1e-12,
+            "ftol": 1e-16,
+        }
+        found = minimize(objective_and_slope, start, jac=True, method="L-BFGS-B", options=options)
+        weight, features, bias = parts(found.x)
+        return Solution(weight, features, bias, float(found.fun))
 
     def optimum(self) -> Collapsed:
         """The exact optimum, which needs `n_labels - 1` dimensions or more; Theorem 1."""

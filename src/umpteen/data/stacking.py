@@ -140,7 +140,7 @@ def _checked(images: Any, classes: Any) -> npt.NDArray[np.int64]:
             f"there is no image of class {absent[0] if len(absent) else classes.min()}: number "
             "the classes from 0, without gaps"
         )
-    return classes
+    return np.asarray(classes, np.int64)
 
 
 def _check_room(images: Any, rows: list[Any], shift: int, shrink: int) -> None:

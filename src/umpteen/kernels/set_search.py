@@ -5,13 +5,16 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def search_sets(costs, bases, vectors, pair_cost, least, size, most_steps, values, sets, proven):
+def search_sets(
+    costs, bases, vectors, pair_cost, least, size, keys, barred, most_steps, values, sets, proven
+):
     """For each row, look for sets of `size` labels with a smaller value than `values` has.
 
     The value of a set is `bases[row]`, plus the `costs[row]` of its labels, plus `pair_cost` times
     the inner product of `vectors` for each pair of them; `least` is the smallest inner product
     of two different vectors. Where a set is better, `values[row]` and `sets[row]` (filled up
-    with -1) are replaced by it.
+    with -1) are replaced by it. Sets whose labels' `keys` add up to a number in `barred`, which
+    is sorted, are passed over.
 
     Exact branch and bound, depth first through the labels in order of cost: what a partial set
     can still become is bounded by the cheapest labels to come and `least` for each pair. After
@@ -59,11 +62,20 @@ def search_sets(costs, bases, vectors, pair_cost, least, size, most_steps, value
             if missing > 1:
                 depth += 1
                 places[depth], spent[depth] = place + 1, value
-            elif value < values[row]:
+            elif value < values[row] and not _is_barred(labels, places, size, keys, barred):
                 values[row] = value
                 sets[row] = -1
                 for each in range(size):
                     sets[row, each] = labels[places[each] - 1]
+
+
+@njit(nogil=True, cache=True)
+def _is_barred(labels, places, size, keys, barred):
+    total = np.uint64(0)
+    for each in range(size):
+        total += keys[labels[places[each] - 1]]
+    place = np.searchsorted(barred, total)
+    return place < len(barred) and barred[place] == total
 
 
 @njit(nogil=True, cache=True)

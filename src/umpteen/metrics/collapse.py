@@ -66,8 +66,11 @@ def set_variability(
     """NC1: how far samples stray from their label set's mean, against how far means are apart.
 
     trace(S_W S_B^+) / sets, over samples with `multiplicity` labels: S_W is the covariance within
-    sets, S_B that of the sets' means. The reference takes S_B around a centre that is too near
-    the origin: the sum of features with one label over the number of all samples.
+    sets, S_B that of the sets' means, on its `labels - 1` main axes: collapsed means have no
+    more, and on others there is only noise, within and between sets alike, whose ratio never
+    falls. The reference keeps all axes, and takes S_B around a centre that is too near the
+    origin, the sum of features over the number of all samples, those with other numbers of
+    labels included; with one label, that makes one axis too many.
     """
     sets = LabelSets.of(features, Y)
     if (sets.multiplicities == multiplicity).sum() < 2:
@@ -145,6 +148,8 @@ def _variability(sets: LabelSets, multiplicity: int, reference: bool) -> float:
         means - _center(sets, means, multiplicity, reference), full_matrices=False
     )
     kept = lengths > lengths[0] * np.sqrt(max(means.shape) * np.finfo(np.float64).eps)
+    if not reference:
+        kept[len(np.unique(sets.sets.indices)) - 1 :] = False
     if not lengths[0]:
         return float("inf") if within.any() else 0.0
     # S_B^+ has the squared inverse lengths on its axes, times the number of sets.
