@@ -147,6 +147,11 @@ def test_averages_of_collapsed_features_are_their_scales():
     np.testing.assert_allclose(ratios, [1, 1.3 / 2, 0.9 / 2], rtol=1e-3)
 
 
+def test_features_far_from_the_origin_are_told_apart():
+    features, Y = collapsed(noise=0.02, offset=1000.0)
+    assert subset_accuracy(Y, NearestSet().fit(features, Y).predict(features)) == 1
+
+
 def test_samples_without_labels_are_a_set_too():
     features = np.array([[0.0, 0], [5, 0], [0, 5], [5, 5]])
     for unseen in (False, True):

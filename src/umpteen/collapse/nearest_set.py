@@ -97,16 +97,17 @@ class NearestSet(BaseEstimator):
 
         A block of samples and sets at a time; of equal distances, the set that came first.
         """
-        queries = np.asarray(features, np.float32)
+        center = self.means_.mean(axis=0, dtype=np.float64)  # far from it, float32 is too coarse
+        queries = (features - center).astype(np.float32)
         which = np.zeros(len(queries), np.int64)
         best = np.full(len(queries), np.inf, np.float32)
-        half_norms = np.einsum("ij,ij->i", self.means_, self.means_) / 2
         for first in range(0, len(self.means_), _BLOCK_SETS):
-            block = slice(first, first + _BLOCK_SETS)
+            means = (self.means_[first : first + _BLOCK_SETS] - center).astype(np.float32)
+            half_norms = np.einsum("ij,ij->i", means, means) / 2
             for start in range(0, len(queries), _BLOCK_ROWS):
                 rows = slice(start, start + _BLOCK_ROWS)
                 # |x - m|^2 / 2 without the part that all sets have in common
-                halves = half_norms[block] - queries[rows] @ self.means_[block].T
+                halves = half_norms - queries[rows] @ means.T
                 nearest = halves.argmin(axis=1)
                 least = halves[np.arange(len(nearest)), nearest]
                 nearer = least < best[rows]
