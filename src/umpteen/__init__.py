@@ -29,6 +29,7 @@ _HOME = {
 }
 _SUBPACKAGES = (
     "aggregated",
+    "collapse",
     "data",
     "errors",
     "metrics",

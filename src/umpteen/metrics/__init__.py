@@ -3,6 +3,15 @@
 Everything works on `TopK` or sparse matrices; nothing dense of size samples x labels is built.
 """
 
+from umpteen.metrics.collapse import (
+    CollapseMeasures,
+    classifier_simplex,
+    collapse_measures,
+    means_simplex,
+    self_duality,
+    set_variability,
+    tagwise_angle,
+)
 from umpteen.metrics.confusion import most_confused
 from umpteen.metrics.macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
 from umpteen.metrics.pairs import filter_pairs
@@ -25,6 +34,9 @@ from umpteen.metrics.sets import (
 
 __all__ = [
     "PROPENSITY_CONSTANTS",
+    "CollapseMeasures",
+    "classifier_simplex",
+    "collapse_measures",
     "coverage_at_k",
     "expected_calibration_error",
     "f1_at_k",
@@ -35,6 +47,7 @@ __all__ = [
     "macro_f1_at_k",
     "macro_precision_at_k",
     "macro_recall_at_k",
+    "means_simplex",
     "micro_f1",
     "most_confused",
     "ndcg_at_k",
@@ -47,5 +60,8 @@ __all__ = [
     "recall_at_k",
     "reliability",
     "sample_f1",
+    "self_duality",
+    "set_variability",
     "subset_accuracy",
+    "tagwise_angle",
 ]

@@ -1,0 +1,41 @@
+"""Multi-label neural collapse: its loss, its fixed classifier, decoders of label sets, its theory.
+
+The loss and the head need PyTorch and are imported on first use; the rest does without.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from umpteen.collapse.frames import coherence, fixed_frame, welch_bound
+from umpteen.collapse.nearest_set import NearestSet
+from umpteen.collapse.one_vs_all import OneVsAll
+from umpteen.collapse.optimum import Collapsed
+from umpteen.collapse.unconstrained import UnconstrainedFeatures
+
+if TYPE_CHECKING:
+    from umpteen.collapse.etf_head import EtfHead
+    from umpteen.collapse.losses import pick_all_labels
+
+__all__ = [
+    "Collapsed",
+    "EtfHead",
+    "NearestSet",
+    "OneVsAll",
+    "UnconstrainedFeatures",
+    "coherence",
+    "fixed_frame",
+    "pick_all_labels",
+    "welch_bound",
+]
+
+_NEEDS_TORCH = {
+    "EtfHead": "umpteen.collapse.etf_head",
+    "pick_all_labels": "umpteen.collapse.losses",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NEEDS_TORCH:
+        import_module("umpteen.neural")  # says what to install where PyTorch is missing
+        return getattr(import_module(_NEEDS_TORCH[name]), name)
+    raise AttributeError(f"module 'umpteen.collapse' has no attribute {name!r}")

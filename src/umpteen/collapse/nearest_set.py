@@ -1,0 +1,124 @@
+"""Label sets by the nearest mean: the paper's decoder, and beyond it sets never seen."""
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
+
+from umpteen.collapse.synthesis import TagAverages
+from umpteen.errors import LabelsError, NotFittedError
+from umpteen.metrics.label_sets import LabelSets, dense_features
+from umpteen.storage import storable
+from umpteen.validation import check_parameters
+
+_BLOCK_ROWS = 512
+_BLOCK_SETS = 8192  # with the rows, 16 MB of distances at a time
+
+
+@storable
+class NearestSet(BaseEstimator):
+    """The label set whose mean is nearest to a sample's features (the paper's ONN).
+
+    `fit` averages the features of each label set of the training samples, of any number of
+    labels; `predict` answers with the set of the nearest mean. That takes no thresholds and no
+    further training, but only sets that were seen can be answers.
+
+    With `unseen`, any set of labels can be, of as many labels as some training sample has: means
+    of collapsed features are sums of vectors of their labels, so those of unseen sets are known
+    too (`averages_`). The nearest of all is found by branch and bound; where a sample takes more
+    than `max_steps` steps, the best set found so far is the answer (`search` tells which). Some
+    samples of seen sets are then given unseen ones: worth it where unseen sets are common.
+
+    >>> features = np.array([[2.0, 0, 0], [0, 2, 0], [0, 0, 2], [1, 1, 0], [1, 0, 1]])
+    >>> labels = [[0], [1], [2], [0, 1], [0, 2]]
+    >>> new = np.array([[0, 1.1, 1.0]])
+    >>> NearestSet().fit(features, labels).predict(new).indices.tolist() == [1, 2]
+    False
+    >>> NearestSet(unseen=True).fit(features, labels).predict(new).indices
+    array([1, 2], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "unseen": ["boolean"],
+        "max_steps": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    sets_: csr_matrix  # (n_sets, n_labels)
+    means_: npt.NDArray[np.float32]  # (n_sets, d)
+    counts_: npt.NDArray[np.int64]  # (n_sets,)
+    averages_: TagAverages | None
+
+    def __init__(self, *, unseen: bool = False, max_steps: int = 10_000) -> None:
+        self.unseen = unseen
+        self.max_steps = max_steps
+
+    def fit(self, features: Any, Y: Any) -> Self:
+        """Average the features `(n, d)` of each label set; one pass over them."""
+        check_parameters(self)
+        sets = LabelSets.of(features, Y)
+        if not len(sets.counts):
+            raise LabelsError("there are no samples: the nearest of no label sets is none")
+        self.sets_ = sets.sets
+        self.means_ = sets.means.astype(np.float32)
+        self.counts_ = sets.counts
+        self.averages_ = TagAverages.of(sets) if self.unseen and sets.sets.nnz else None
+        return self
+
+    def predict(self, features: Any) -> csr_matrix:
+        """The label set of each sample, an indicator `(n, n_labels)`."""
+        return self.search(features)[0]
+
+    def search(self, features: Any) -> tuple[csr_matrix, npt.NDArray[np.bool_]]:
+        """The label sets, and whether each is known to be the nearest of all; `(n,)`."""
+        if not hasattr(self, "means_"):
+            raise NotFittedError("this NearestSet was not fitted yet: call fit first")
+        checked = dense_features(features, n_features=self.means_.shape[1])
+        which, distances = self.nearest(checked)
+        answers = csr_matrix(self.sets_[which])
+        if self.averages_ is None:
+            return answers, np.ones(len(checked), np.bool_)
+        found, proven = self.averages_.search(checked, distances, self.max_steps)
+        better = found[:, 0] >= 0
+        kept = sparse.diags_array((~better).astype(np.float32)) @ answers
+        answers = csr_matrix(kept + _indicator(found, self.sets_.shape[1]), dtype=np.float32)
+        answers.eliminate_zeros()
+        answers.sort_indices()
+        return answers, proven
+
+    def nearest(
+        self, features: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """The row of `sets_` with the nearest mean, and the squared distance; both `(n,)`.
+
+        A block of samples and sets at a time; of equal distances, the set that came first.
+        """
+        center = self.means_.mean(axis=0, dtype=np.float64)  # far from it, float32 is too coarse
+        queries = (features - center).astype(np.float32)
+        which = np.zeros(len(queries), np.int64)
+        best = np.full(len(queries), np.inf, np.float32)
+        for first in range(0, len(self.means_), _BLOCK_SETS):
+            means = (self.means_[first : first + _BLOCK_SETS] - center).astype(np.float32)
+            half_norms = np.einsum("ij,ij->i", means, means) / 2
+            for start in range(0, len(queries), _BLOCK_ROWS):
+                rows = slice(start, start + _BLOCK_ROWS)
+                # |x - m|^2 / 2 without the part that all sets have in common
+                halves = half_norms - queries[rows] @ means.T
+                nearest = halves.argmin(axis=1)
+                least = halves[np.arange(len(nearest)), nearest]
+                nearer = least < best[rows]
+                which[rows] = np.where(nearer, first + nearest, which[rows])
+                best[rows] = np.where(nearer, least, best[rows])
+        rest = features - self.means_[which].astype(np.float64)
+        return which, (rest**2).sum(axis=1)
+
+
+def _indicator(found: npt.NDArray[np.int32], n_labels: int) -> csr_matrix:
+    """From rows of labels, filled up with -1."""
+    rows, places = np.nonzero(found >= 0)
+    ones = np.ones(len(rows), np.float32)
+    return csr_matrix((ones, (rows, found[rows, places])), shape=(len(found), n_labels))
