@@ -92,7 +92,7 @@ class ProductHead(CodedHead):
     def _by_head(self, outputs: Tensor) -> tuple[Tensor, ...]:
         """`(n, groups, length)` per head."""
         groups: Tensor = outputs.unflatten(1, (self.n_groups, -1))
-        return groups.split(self.code.lengths, dim=2)
+        return tuple(torch.split(groups, self.code.lengths, dim=2))
 
     def _columns(self, digits: Tensor) -> Tensor:
         """Where digits stand among the outputs of all heads."""

@@ -68,11 +68,11 @@ class CodeScores:
         flat = [scores.flatten(0, 1) for scores in self.heads]
         digits, sums = best_codes(flat, width, self.code.n_labels)  # (n * groups, width, heads)
         strides = torch.tensor(self.code.strides, device=digits.device)
-        places = (digits * strides).sum(2).view(n, -1).sort(dim=1).values
+        places = (digits * strides).sum(2).view(n, self.n_groups * width).sort(dim=1).values
         scores = self.of(places)
         scores[:, 1:].masked_fill_(places.diff(dim=1) == 0, -torch.inf)  # found by several groups
         labels, scores = best_labels(scores, self._labels(places), m)
-        bound = sums[:, -1].view(n, -1).logsumexp(1)
+        bound = sums[:, -1].view(n, self.n_groups).logsumexp(1)
         unsure = scores[:, -1] <= bound + _ROUNDING * (1 + bound.abs())
         all_seen = width == self.code.n_labels or (self.n_groups == 1 and self.label_at is None)
         return labels, scores, unsure & (not all_seen)

@@ -1,7 +1,6 @@
 """Multi-Head Sampling: a full layer of which a few groups are trained at a time (Algorithm 4)."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -45,15 +44,13 @@ class SamplingHead(CodedHead):
         n_labels: int | LabelCode,
         *,
         lengths: Sequence[int] | None = None,
-        ratio: float = 100.0,
         code: LabelCode | None = None,
         sampling: str = "shared",
         n_random: int = 1,
         loss: str = "softmax",
         sparse: bool = False,
     ) -> None:
-        default = partial(LabelCode.descending, ratio=ratio)
-        super().__init__(in_features, code_for(n_labels, code, lengths, default))
+        super().__init__(in_features, code_for(n_labels, code, lengths, LabelCode.descending))
         if self.code.n_heads != 2:
             raise ParameterError(
                 f"sampling needs groups and their size, two lengths, but got {self.code.lengths}"
@@ -78,16 +75,11 @@ class SamplingHead(CodedHead):
         if self.sampling == "own":
             return self._own_groups(features, self.places(targets.classes))
         if self.loss_name == "softmax":
-            places = self.places(targets.classes)
-            groups = self._shared_groups(places)
-            return functional.cross_entropy(
-                self._logits(features, groups), self._columns(places, groups)
-            )
-        places = self.places(targets.labels)
-        groups = self._shared_groups(places)
-        logits = self._logits(features, groups)
+            logits, columns = self._shared(features, targets.classes)
+            return functional.cross_entropy(logits, columns)
+        logits, columns = self._shared(features, targets.labels)
         truth = torch.zeros_like(logits)
-        truth[targets.rows, self._columns(places, groups)] = 1
+        truth[targets.rows, columns] = 1
         return functional.binary_cross_entropy_with_logits(logits, truth)
 
     @torch.no_grad()
@@ -98,6 +90,12 @@ class SamplingHead(CodedHead):
             lambda labels: features @ self.table.weight[labels[0] : labels[-1] + 1].T,
             self.n_labels, check_k(k), block, features,
         )  # fmt: skip
+
+    def _shared(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of shared groups, and the columns of `labels` in them (FastSampling)."""
+        places = self.places(labels)
+        groups = self._shared_groups(places)
+        return self._logits(features, groups), self._columns(places, groups)
 
     def _shared_groups(self, places: Tensor) -> Tensor:
         """The groups of these places, and `n_random` others; sorted."""
@@ -114,7 +112,7 @@ class SamplingHead(CodedHead):
         return features @ rows.T
 
     def _columns(self, places: Tensor, groups: Tensor) -> Tensor:
-        """Where places stand among the labels of sorted groups (FastSampling's target)."""
+        """Where places stand among the labels of sorted groups."""
         position = torch.searchsorted(groups, places // self.group_size)
         return position * self.group_size + places % self.group_size
 
