@@ -184,7 +184,8 @@ def test_gradients(lengths, loss):
 @pytest.mark.parametrize("loss", ["bce", "softmax"])
 def test_sparse_gradients_are_the_same_and_touch_only_candidates(loss):
     dense, sparse = (
-        make(LabelCode(50, [10, 5]), n_candidates=2, loss=loss, sparse=kind) for kind in (0, 1)
+        make(LabelCode(50, [10, 5]), n_candidates=2, loss=loss, sparse=kind)
+        for kind in (False, True)
     )
     features = torch.randn(1, 3).double()
     for head in (dense, sparse):

@@ -53,6 +53,6 @@ class CascadeLevel(nn.Module):
         )
         logits, exists = self(features, rows, groups.flatten())
         logits = logits.masked_fill(~exists, -torch.inf)
-        own = log_scores(logits).masked_fill(~exists, -torch.inf).view(*groups.shape, -1)
+        own = log_scores(logits).masked_fill(~exists, -torch.inf).view(*groups.shape, self.length)
         nodes = self.below(groups)[0]
         return nodes.flatten(1), (scores[:, :, None] + own).flatten(1)

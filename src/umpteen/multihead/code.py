@@ -143,9 +143,7 @@ def _look_up(table: IntArray | None, values: Ints) -> Ints:
 def _like(values: Ints, numbers: Sequence[int] | IntArray) -> Ints:
     """Numbers as an array or a tensor, whichever `values` are."""
     array = np.asarray(numbers, np.int64)
-    if isinstance(values, np.ndarray):
-        return array
-    return torch.from_numpy(array).to(values.device)
+    return torch.from_numpy(array).to(values.device) if isinstance(values, Tensor) else array
 
 
 def _permutation(order: npt.NDArray, n_labels: int) -> IntArray:
