@@ -5,6 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from umpteen.multihead.row_products import row_products
+
 
 class CascadeLevel(nn.Module):
     """Compares a query with the table rows of the children of some groups.
@@ -33,9 +35,11 @@ class CascadeLevel(nn.Module):
         `rows` and `groups` are `(pairs,)`.
         """
         nodes, exists = self.below(groups)
-        known = self.table(nodes.where(exists, 0))  # (pairs, length, hidden)
-        logits = torch.bmm(known, self.query(features)[rows][:, :, None])[:, :, 0]
-        return logits, exists
+        nodes = nodes.clamp(0, self.n_nodes - 1)
+        table = self.table.weight
+        return row_products(
+            self.query(features), table, rows, nodes, sparse=self.table.sparse
+        ), exists
 
     def continued(
         self,

@@ -11,6 +11,7 @@ from umpteen.multihead.code import LabelCode
 from umpteen.multihead.coded import CodedHead, check_batch, check_choice, code_for
 from umpteen.multihead.draws import distinct_others
 from umpteen.multihead.ordering import best_by_blocks
+from umpteen.multihead.row_products import row_products
 from umpteen.neural import Targets
 from umpteen.validation import check_count, check_k
 
@@ -123,6 +124,9 @@ class SamplingHead(CodedHead):
         inner = torch.arange(self.group_size, device=groups.device)
         all_places = (groups[:, :, None] * self.group_size + inner).flatten(1)
         exists = all_places < self.n_labels
-        rows = self.table(self.labels(all_places.where(exists, 0)))  # (n, m, in_features)
-        logits = torch.bmm(rows, features[:, :, None])[:, :, 0].masked_fill(~exists, -torch.inf)
+        labels = self.labels(all_places.clamp(max=self.n_labels - 1))
+        samples = torch.arange(len(features), device=labels.device)
+        logits = row_products(
+            features, self.table.weight, samples, labels, sparse=self.table.sparse
+        ).masked_fill(~exists, -torch.inf)
         return functional.cross_entropy(logits, places % self.group_size)
