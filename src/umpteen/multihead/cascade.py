@@ -1,5 +1,6 @@
 """Multi-Head Cascade: from coarse groups to labels (Algorithm 3 of the paper, put right)."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import cast
@@ -68,10 +69,17 @@ class CascadeHead(CodedHead):
         check_k(hidden, "hidden")
         sizes = self.code.n_groups
         self.groups = nn.Linear(in_features, sizes[0])
+        if loss == "bce":  # before training, a group is as likely as one among all
+            nn.init.constant_(self.groups.bias, -math.log(sizes[0]))
         self.levels = nn.ModuleList(
             CascadeLevel(in_features, hidden, length, size, sparse=sparse)
             for length, size in zip(self.code.lengths[1:], sizes[1:], strict=True)
         )
+
+    @staticmethod
+    def default_loss(single_label: bool) -> str:
+        """What suits one class per sample, or several labels."""
+        return "softmax" if single_label else "bce"
 
     @property
     def steps(self) -> list[CascadeLevel]:

@@ -63,6 +63,11 @@ class SamplingHead(CodedHead):
         self.table = nn.Embedding(self.n_labels, in_features, sparse=sparse)
         nn.init.normal_(self.table.weight, std=_SPREAD)
 
+    @staticmethod
+    def default_loss(single_label: bool) -> str:
+        """What suits one class per sample, or several labels."""
+        return "softmax" if single_label else "bce"
+
     @property
     def n_groups(self) -> int:
         return self.code.n_groups[0]
