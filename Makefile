@@ -49,4 +49,8 @@ bench: setup
 	$(BIN)/python benchmarks/tagger.py
 	$(BIN)/python benchmarks/new_labels.py
 	$(BIN)/python benchmarks/aggregated.py
+	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/heads.py
+
+clean:
+	rm -rf .venv .peers build dist umpteen-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
