@@ -50,6 +50,7 @@ bench: setup
 	$(BIN)/python benchmarks/new_labels.py
 	$(BIN)/python benchmarks/aggregated.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/heads.py
 
 clean:
 	rm -rf .venv .peers build dist umpteen-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

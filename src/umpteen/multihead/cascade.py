@@ -1,0 +1,124 @@
+"""Multi-Head Cascade: from coarse groups to labels (Algorithm 3 of the paper, put right)."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from umpteen.errors import ParameterError
+from umpteen.multihead.cascade_level import CascadeLevel
+from umpteen.multihead.cascade_loss import cross_entropy, sigmoid_loss
+from umpteen.multihead.code import LabelCode
+from umpteen.multihead.coded import CodedHead, check_batch, check_choice, code_for
+from umpteen.multihead.ordering import best_labels
+from umpteen.neural import Targets
+from umpteen.validation import check_k
+
+_MAX_ENTRIES = 2**25  # of gathered table rows at a time
+
+
+class CascadeHead(CodedHead):
+    """Finds the best groups of labels first, and looks for labels only in these.
+
+    The first head is a linear layer over groups. Each further head is a query of `hidden`
+    numbers, compared with the table rows of the children of the groups found so far. So a sample
+    costs `in_features * n_groups + n_candidates * group_size * hidden`; the tables remain, one
+    row per label.
+
+    `loss="bce"` takes any number of labels per sample: every head learns by binary
+    cross-entropy over its candidates, the `n_candidates` best groups, which always hold the true
+    ones (as many more as need be). `loss="softmax"` takes one class per sample: cross-entropy
+    over groups, then within the true group, so that scores are probabilities of classes.
+
+    `topk` scores are logs of the product of the scores along the way, with `n_candidates` groups
+    kept at each head; all labels are compared if that covers all groups. With fewer candidates
+    than k, the rest is -1. With `sparse`, only table rows in use get gradients, as a sparse
+    tensor: for SGD or SparseAdam.
+
+    >>> head = CascadeHead(8, 1000, lengths=[50, 20], hidden=16)
+    >>> head.n_parameters == 50 * (8 + 1) + 16 * (8 + 1) + 1000 * 16
+    True
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        n_labels: int | LabelCode,
+        *,
+        lengths: Sequence[int] | None = None,
+        n_heads: int = 2,
+        code: LabelCode | None = None,
+        n_candidates: int = 10,
+        hidden: int = 256,
+        loss: str = "bce",
+        sparse: bool = False,
+    ) -> None:
+        default = partial(LabelCode.descending, n_heads=n_heads)
+        super().__init__(in_features, code_for(n_labels, code, lengths, default))
+        if self.code.n_heads < 2:
+            raise ParameterError(
+                f"a cascade needs 2 heads or more, but lengths are {self.code.lengths}"
+            )
+        check_choice(loss, "loss", ("bce", "softmax"))
+        self.loss_name = loss
+        self.n_candidates = check_k(n_candidates, "n_candidates")
+        check_k(hidden, "hidden")
+        sizes = self.code.n_groups
+        self.groups = nn.Linear(in_features, sizes[0])
+        if loss == "bce":  # before training, a group is as likely as one among all
+            nn.init.constant_(self.groups.bias, -math.log(sizes[0]))
+        self.levels = nn.ModuleList(
+            CascadeLevel(in_features, hidden, length, size, sparse=sparse)
+            for length, size in zip(self.code.lengths[1:], sizes[1:], strict=True)
+        )
+
+    @staticmethod
+    def default_loss(single_label: bool) -> str:
+        """What suits one class per sample, or several labels."""
+        return "softmax" if single_label else "bce"
+
+    @property
+    def steps(self) -> list[CascadeLevel]:
+        """The heads after the first."""
+        return [cast(CascadeLevel, level) for level in self.levels]
+
+    def loss(self, features: Tensor, targets: Targets) -> Tensor:
+        check_batch(self, features, targets)
+        if self.loss_name == "softmax":
+            return cross_entropy(self, features, self.nodes(targets.classes))
+        return sigmoid_loss(self, features, targets.rows, self.nodes(targets.labels))
+
+    def nodes(self, labels: Tensor) -> list[Tensor]:
+        """The group of each label at every head; at the last one, its place."""
+        places = self.places(labels)
+        return [places // stride for stride in self.code.strides]
+
+    @torch.no_grad()
+    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        check_batch(self, features)
+        check_k(k)
+        width = min(self.n_candidates, self.code.n_groups[-2]) * max(self.code.lengths[1:])
+        n_rows = max(1, _MAX_ENTRIES // (width * self.steps[0].hidden))
+        parts = [self._topk(rows, k) for rows in features.split(n_rows)] or [
+            self._topk(features, k)
+        ]
+        labels, scores = zip(*parts, strict=True)
+        return torch.cat(labels), torch.cat(scores)
+
+    def _topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        scores = self.log_scores(self.groups(features))
+        nodes = torch.arange(scores.shape[1], device=features.device).expand_as(scores)
+        for level in self.steps:
+            nodes, scores = best_labels(scores, nodes, min(self.n_candidates, scores.shape[1]))
+            nodes, scores = level.continued(features, nodes, scores, self.log_scores)
+        exists = scores > -torch.inf
+        return best_labels(scores, self.labels(nodes * exists), k)
+
+    def log_scores(self, logits: Tensor) -> Tensor:
+        """Log-probabilities of siblings, the last axis; -inf stays."""
+        softmax = self.loss_name == "softmax"
+        return logits.log_softmax(-1) if softmax else functional.logsigmoid(logits)

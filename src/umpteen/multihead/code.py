@@ -1,0 +1,164 @@
+"""Labels as numbers of several digits, one digit per head (Eq. 10 and 11 of the paper)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from umpteen.errors import LabelsError, ParameterError
+from umpteen.multihead.lengths import balanced_lengths, confusion, descending_lengths
+from umpteen.multihead.orders import clustered_order, shuffled_order
+from umpteen.storage import storable
+from umpteen.validation import Features, check_k
+
+IntArray = npt.NDArray[np.int64]
+Ints = TypeVar("Ints", npt.NDArray, Tensor)
+
+_MAX_STRIDE = 2**62  # beyond any label: such a head's digit is always 0
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class LabelCode:
+    """Which digits a label has: mixed radix, the first head's digit the most significant.
+
+    `lengths` are the heads' numbers of digits; their product may exceed `n_labels`, and codes
+    that no label has (padding) decode to -1. Labels are numbered as they are or in any `order`:
+    the label at place p is `order[p]`, and the digits are those of the place.
+
+    >>> code = LabelCode(10, [3, 4])
+    >>> code.encode(np.array([0, 7, 9]))
+    array([[0, 0],
+           [1, 3],
+           [2, 1]])
+    >>> code.decode(np.array([[1, 3], [2, 3]]))
+    array([ 7, -1])
+    """
+
+    n_labels: int
+    lengths: list[int]
+    order: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_labels", check_k(self.n_labels, "n_labels"))
+        lengths = [check_k(length, "a head's length") for length in self.lengths]
+        object.__setattr__(self, "lengths", lengths)
+        if math.prod(lengths) < self.n_labels:
+            raise ParameterError(
+                f"heads of {lengths} have {math.prod(lengths):,} codes, too few for "
+                f"{self.n_labels:,} labels: make one longer, or take LabelCode.balanced"
+            )
+        if self.order is not None:
+            object.__setattr__(self, "order", _permutation(self.order, self.n_labels))
+
+    @classmethod
+    def balanced(cls, n_labels: int, n_heads: int = 2) -> Self:
+        """Heads of nearly equal length, which suits `ProductHead`."""
+        return cls(n_labels, balanced_lengths(n_labels, n_heads))
+
+    @classmethod
+    def descending(cls, n_labels: int, n_heads: int = 2, ratio: float | None = None) -> Self:
+        """Each head about `ratio` times as long as the next: for `CascadeHead`, `SamplingHead`.
+
+        By default n, n^2, n^3, ... from the last head to the first.
+        """
+        return cls(n_labels, descending_lengths(n_labels, n_heads, ratio))
+
+    def shuffled(self, random_state: int | None = 0) -> Self:
+        """The same heads with labels in random order."""
+        return replace(self, order=shuffled_order(self.n_labels, random_state))
+
+    def clustered(self, label_features: Features, random_state: int | None = 0) -> Self:
+        """The same heads with similar labels in the same groups.
+
+        `label_features` are `(n_labels, d)`, sparse or dense: centroids, texts or embeddings.
+        """
+        borders = [np.append(np.arange(0, self.n_labels, s), self.n_labels) for s in self.strides]
+        return replace(self, order=clustered_order(label_features, borders[:-1], random_state))
+
+    @property
+    def n_heads(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def strides(self) -> list[int]:
+        """By how much the place grows when a head's digit grows by one."""
+        behind = [math.prod(self.lengths[h + 1 :]) for h in range(self.n_heads)]
+        return [min(stride, _MAX_STRIDE) for stride in behind]
+
+    @property
+    def n_groups(self) -> list[int]:
+        """How many values the first h digits take together, for h = 1, 2, ...; padding is out."""
+        return [math.ceil(self.n_labels / stride) for stride in self.strides]
+
+    def confusion_degree(self, *, parallel: bool = False) -> float:
+        """How many labels are mixed up by sharing digits (Eq. 15); less is better.
+
+        In the heads' order; `parallel` heads have none, and their worst order counts: ascending.
+        """
+        return confusion(sorted(self.lengths) if parallel else self.lengths)
+
+    def encode(self, labels: Ints) -> Ints:
+        """The digits of labels of any shape, along a new last axis; numpy array or tensor."""
+        if labels.size if isinstance(labels, np.ndarray) else labels.numel():
+            _check_range(int(labels.min()), int(labels.max()), self.n_labels)
+        return self.digits(_look_up(self.places, labels))
+
+    def decode(self, digits: Ints) -> Ints:
+        """The labels of digits (along the last axis), -1 for padding."""
+        strides, lengths = _like(digits, self.strides), _like(digits, self.lengths)
+        if ((digits < 0) | (digits >= lengths)).any():
+            raise LabelsError(f"each digit must be at least 0 and below its head's {self.lengths}")
+        places = (digits * strides).sum(-1)
+        real = places < self.n_labels
+        labels: Ints = _look_up(self.order, places * real) * real - 1 * ~real
+        return labels
+
+    def digits(self, places: Ints) -> Ints:
+        """The digits of places, along a new last axis."""
+        strides, lengths = _like(places, self.strides), _like(places, self.lengths)
+        digits: Ints = places[..., None] // strides % lengths
+        return digits
+
+    @cached_property
+    def places(self) -> IntArray | None:
+        """The place of each label, the inverse of `order`."""
+        if self.order is None:
+            return None
+        places = np.empty(self.n_labels, np.int64)
+        places[self.order] = np.arange(self.n_labels)
+        return places
+
+
+def _look_up(table: IntArray | None, values: Ints) -> Ints:
+    return values if table is None else _like(values, table)[values]
+
+
+def _like(values: Ints, numbers: Sequence[int] | IntArray) -> Ints:
+    """Numbers as an array or a tensor, whichever `values` are."""
+    array = np.asarray(numbers, np.int64)
+    return torch.from_numpy(array).to(values.device) if isinstance(values, Tensor) else array
+
+
+def _permutation(order: npt.NDArray, n_labels: int) -> IntArray:
+    order = np.asarray(order)
+    if order.shape != (n_labels,) or not np.array_equal(np.sort(order), np.arange(n_labels)):
+        raise ParameterError(
+            f"order must hold each label from 0 to {n_labels - 1:,} once, "
+            f"but an array of shape {order.shape} does not"
+        )
+    return order.astype(np.int64)
+
+
+def _check_range(least: int, most: int, n_labels: int) -> None:
+    if least < 0 or most >= n_labels:
+        raise LabelsError(
+            f"labels run from 0 to {n_labels - 1:,} here, but {least if least < 0 else most:,} "
+            "was given: number them from 0, or make the head for more labels"
+        )

@@ -1,0 +1,127 @@
+"""Sets of labels as classes: each head chooses a subset of a few labels (the paper's Table 1)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.sparse import csr_matrix
+from torch import Tensor, nn
+from torch.nn import functional
+
+from umpteen.errors import ParameterError
+from umpteen.multihead.coded import check_batch
+from umpteen.multihead.merging import best_codes
+from umpteen.multihead.ordering import best_labels
+from umpteen.neural import Head, Targets
+from umpteen.storage import storable
+from umpteen.validation import check_k
+
+_MAX_LABELS_PER_HEAD = 16
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class PowersetCode:
+    """One digit per `labels_per_head` consecutive labels: which of them are in the set, in bits.
+
+    >>> code = PowersetCode(20, 4)
+    >>> code.lengths
+    [16, 16, 16, 16, 16]
+    >>> code.encode(csr_matrix(np.eye(20, dtype=int)[[0]] + np.eye(20, dtype=int)[[5]]))
+    array([[1, 2, 0, 0, 0]])
+    """
+
+    n_labels: int
+    labels_per_head: int = 4
+
+    def __post_init__(self) -> None:
+        check_k(self.n_labels, "n_labels")
+        if check_k(self.labels_per_head, "labels_per_head") > _MAX_LABELS_PER_HEAD:
+            raise ParameterError(
+                f"labels_per_head={self.labels_per_head} would need heads of "
+                f"2**{self.labels_per_head} outputs: take {_MAX_LABELS_PER_HEAD} or fewer"
+            )
+
+    @property
+    def n_heads(self) -> int:
+        return math.ceil(self.n_labels / self.labels_per_head)
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many subsets each head chooses from; the last may have fewer labels."""
+        starts = range(0, self.n_labels, self.labels_per_head)
+        return [2 ** min(self.labels_per_head, self.n_labels - start) for start in starts]
+
+    def encode(self, Y: csr_matrix) -> npt.NDArray[np.int64]:
+        """The digits `(n, heads)` of sets of labels, the rows of an indicator."""
+        return self.digits(Targets.of(Y)).numpy()
+
+    def digits(self, targets: Targets) -> Tensor:
+        """The digits `(n, heads)` of the samples' sets."""
+        labels = targets.labels
+        digits = labels.new_zeros(len(targets) * self.n_heads)
+        cells = targets.rows * self.n_heads + labels // self.labels_per_head
+        digits.index_add_(0, cells, 2 ** (labels % self.labels_per_head))
+        return digits.view(-1, self.n_heads)
+
+    def members(self, digits: Tensor) -> Tensor:
+        """Which labels the sets of digits `(..., heads)` have: booleans `(..., n_labels)`."""
+        bits = torch.arange(self.labels_per_head, device=digits.device)
+        return (digits[..., None] >> bits & 1).bool().flatten(-2)[..., : self.n_labels]
+
+
+class PowersetHead(Head):
+    """Predicts the set of labels as a whole, by heads that choose subsets of a few labels each.
+
+    Labels of one head may depend on each other, which thresholds per label cannot express. Any
+    number of labels per sample is possible, none too. `best_sets` has the likeliest sets, of
+    all `2 ** n_labels`; `topk` ranks labels by the log of their probability to be in the set.
+
+    >>> PowersetHead(8, 80, labels_per_head=5).n_parameters == 16 * 32 * (8 + 1)
+    True
+    """
+
+    def __init__(self, in_features: int, n_labels: int, *, labels_per_head: int = 4) -> None:
+        super().__init__()
+        self.in_features, self.n_labels = check_k(in_features, "in_features"), n_labels
+        self.code = PowersetCode(n_labels, labels_per_head)
+        self.linear = nn.Linear(in_features, sum(self.code.lengths))
+
+    def loss(self, features: Tensor, targets: Targets) -> Tensor:
+        """The mean of -log p(set)."""
+        check_batch(self, features, targets)
+        digits = self.code.digits(targets)
+        heads = self.linear(features).split(self.code.lengths, dim=1)
+        losses = [functional.cross_entropy(logits, digits[:, h]) for h, logits in enumerate(heads)]
+        return torch.stack(losses).sum()
+
+    @torch.no_grad()
+    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        check_batch(self, features)
+        scores = torch.cat([self._marginals(head) for head in self._log_proba(features)], dim=1)
+        labels = torch.arange(self.n_labels, device=scores.device).expand_as(scores)
+        return best_labels(scores.to(features.dtype), labels, check_k(k))
+
+    @torch.no_grad()
+    def best_sets(self, features: Tensor, k: int = 1) -> tuple[Tensor, Tensor]:
+        """The likeliest sets and their log-probabilities: `(n, m, n_labels)` booleans, `(n, m)`.
+
+        m is k, or the number of sets if that is smaller. Exact, as in `ProductHead.topk`; equal
+        ones by their digits.
+        """
+        check_batch(self, features)
+        digits, scores = best_codes(self._log_proba(features), check_k(k))
+        return self.code.members(digits), scores.to(features.dtype)
+
+    def _log_proba(self, features: Tensor) -> list[Tensor]:
+        heads = self.linear(features).double().split(self.code.lengths, dim=1)
+        return [logits.log_softmax(1) for logits in heads]
+
+    def _marginals(self, log_proba: Tensor) -> Tensor:
+        """The log-probability of each label of a head, `(n, labels of the head)`."""
+        n_labels = log_proba.shape[1].bit_length() - 1
+        subsets = torch.arange(log_proba.shape[1], device=log_proba.device)
+        has = [log_proba[:, (subsets >> bit & 1).bool()].logsumexp(1) for bit in range(n_labels)]
+        return torch.stack(has, dim=1)
