@@ -18,6 +18,7 @@ _HOME = {
     "ExtremeClassifier": "umpteen.base",
     "LabelTree": "umpteen.linear",
     "NearestCentroid": "umpteen.centroid",
+    "NeuralClassifier": "umpteen.neural",
     "Report": "umpteen.report",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
@@ -26,7 +27,17 @@ _HOME = {
     "load": "umpteen.storage",
     "save": "umpteen.storage",
 }
-_SUBPACKAGES = ("aggregated", "data", "errors", "metrics", "report", "search", "text", "trees")
+_SUBPACKAGES = (
+    "aggregated",
+    "data",
+    "errors",
+    "metrics",
+    "neural",
+    "report",
+    "search",
+    "text",
+    "trees",
+)
 
 __all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
 
@@ -36,6 +47,7 @@ if TYPE_CHECKING:
     from umpteen.base import ExtremeClassifier, TopK
     from umpteen.centroid import NearestCentroid
     from umpteen.linear import LabelTree
+    from umpteen.neural import NeuralClassifier
     from umpteen.report import Report, evaluate
     from umpteen.storage import load, save
     from umpteen.tagger import Tagger
