@@ -42,7 +42,7 @@ class NeuralClassifier(ExtremeClassifier):
     `umpteen.collapse` are for last layers that are too big. Options go into a recipe:
     `um.neural.recipe(um.neural.Bag, dim=512)`.
 
-    **Loss**: the head's own; `"full"` has softmax for a 1-D `Y`, else pick-all-labels.
+    **Loss**: the head's own; `"full"` has softmax for a 1-D `Y`, otherwise binary cross-entropy.
 
     **Training** runs for `epochs`, at most `max_seconds`. A part of the samples
     (`validation_fraction`) is held out: the epoch with the best precision there is kept, and

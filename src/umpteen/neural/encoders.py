@@ -44,7 +44,7 @@ class Bag(nn.Module):
         self.table = nn.EmbeddingBag(
             n_features, dim, mode="sum", sparse=sparse, include_last_offset=True
         )
-        nn.init.uniform_(self.table.weight, -0.5, 0.5)  # rows of length 1 then give such features
+        nn.init.uniform_(self.table.weight, -0.1, 0.1)
         self.dropout = nn.Dropout(dropout)
         self.residual = Residual(dim) if residual else nn.Identity()
 

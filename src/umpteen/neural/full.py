@@ -44,7 +44,7 @@ class FullHead(Head):
     @staticmethod
     def default_loss(single_label: bool) -> str:
         """What suits one class per sample, or several labels."""
-        return "softmax" if single_label else "pick_all_labels"
+        return "softmax" if single_label else "bce"
 
     def loss(self, features: Tensor, targets: Targets) -> Tensor:
         check_targets(features, targets, self.n_labels)
