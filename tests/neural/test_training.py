@@ -17,6 +17,7 @@ from umpteen.errors import ModelCorruptError, ModelPathError, ParameterError
 from umpteen.neural import MLP, Bag, FullHead, recipe
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.optimizers import clip_gradients, make_optimizers, rate_factor
+from umpteen.neural.row_adam import RowAdam
 from umpteen.neural.samples import Judge
 
 
@@ -283,11 +284,27 @@ def test_gradients_are_clipped_together():
     torch.testing.assert_close(weight.grad, torch.tensor([0.0, 1.2]))
 
 
+def test_row_adam_is_sparse_adam():
+    """Rows come once, twice in a batch, in all batches or in none."""
+    torch.manual_seed(0)
+    ours, theirs = (torch.nn.Parameter(torch.ones(7, 3)) for _ in range(2))
+    pairs = [(ours, RowAdam([ours], 0.1)), (theirs, torch.optim.SparseAdam([theirs], 0.1))]
+    for places in ([0, 3, 3], [3], [3, 5, 0, 5], [1, 3]):
+        values = torch.randn(len(places), 3)
+        for table, optimizer in pairs:
+            table.grad = torch.sparse_coo_tensor(
+                torch.tensor([places]), values, (7, 3), check_invariants=False
+            )
+            optimizer.step()
+        torch.testing.assert_close(ours, theirs)
+    assert (ours[[2, 4, 6]] == 1).all()
+
+
 def test_only_touched_rows_of_a_table_move():
     bag = Bag(6, dim=2)
     before = bag.table.weight.detach().clone()
     optimizers = make_optimizers(bag, "adamw", 0.1, 0.5)
-    assert [type(each).__name__ for each in optimizers] == ["SparseAdam"]
+    assert [type(each).__name__ for each in optimizers] == ["RowAdam"]
     from umpteen.neural import SparseRows
 
     rows = SparseRows(torch.tensor([0, 2]), torch.tensor([1, 4]), torch.tensor([1.0, 1.0]))
