@@ -105,7 +105,7 @@ class NeuralClassifier(ExtremeClassifier):
         epochs: int = 20,
         max_seconds: float | None = None,
         batch_size: int | str = "auto",
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         optimizer: str = "adamw",
         schedule: str = "cosine",
         warmup: float = 0.05,
