@@ -49,7 +49,8 @@ class NeuralClassifier(ExtremeClassifier):
     training ends after `patience` epochs without a better one; below 100 samples all are trained
     on. `learning_rate` rises in the first part (`warmup`) and then falls as a cosine, or stays
     (`schedule="constant"`); `clip` limits the length of gradients; `averaging=0.25` averages the
-    weights over the last quarter of the epochs. `optimizer="adamw"` uses sparse Adam for tables.
+    weights over the last quarter of the epochs, if training gets there. `optimizer="adamw"` uses
+    sparse Adam for tables.
 
     **Checkpoints**: with a folder as `checkpoint`, the state is written there every
     `checkpoint_every` seconds, and `fit` with the same data and settings continues from it, to
