@@ -19,6 +19,7 @@ _HOME = {
     "ExtremeClassifier": "umpteen.base",
     "LabelTree": "umpteen.linear",
     "NearestCentroid": "umpteen.centroid",
+    "NeuralClassifier": "umpteen.neural",
     "Report": "umpteen.report",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
@@ -33,6 +34,8 @@ _SUBPACKAGES = (
     "data",
     "errors",
     "metrics",
+    "multihead",
+    "neural",
     "report",
     "search",
     "softmax",
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from umpteen.base import ExtremeClassifier, TopK
     from umpteen.centroid import NearestCentroid
     from umpteen.linear import LabelTree
+    from umpteen.neural import NeuralClassifier
     from umpteen.report import Report, evaluate
     from umpteen.softmax import AdversarialSoftmax
     from umpteen.storage import load, save

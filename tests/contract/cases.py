@@ -42,6 +42,12 @@ SMALL_NETWORK = {
     "hidden": 32, "epochs": 30, "batch_size": 8, "learning_rate": 1e-2, "random_state": 0,
 }  # fmt: skip
 ONE_EPOCH = {"epochs": 1, "batch_size": 64, "n_concepts": 1}
+NEURAL = {"epochs": 30, "learning_rate": 1e-2, "patience": 3, "random_state": 0}
+
+
+def _narrow() -> Any:
+    return umpteen.neural.recipe(umpteen.neural.Bag, dim=16)
+
 
 CASES = {
     "AdversarialSoftmax": Case(
@@ -74,6 +80,27 @@ CASES = {
         bad_parameters=({"beam_width": 0}, {"branching": 1}, {"max_leaf": 0}, {"cost": 0}),
     ),
     "NearestCentroid": Case(lambda **parameters: umpteen.NearestCentroid(**parameters)),
+    "NeuralClassifier": Case(
+        lambda **parameters: umpteen.NeuralClassifier(**{**NEURAL, **parameters}),
+        fit=lambda model, X, Y: (
+            model.set_params(encoder=_narrow(), epochs=1, batch_size=128)
+            if getattr(X, "shape", (0,))[0] > 10_000
+            else model
+        ).fit(X, Y),
+        bad_parameters=(
+            {"encoder": "quill"},
+            {"head": "hydra"},
+            {"epochs": 0},
+            {"max_seconds": 0},
+            {"batch_size": 0},
+            {"optimizer": "luck"},
+            {"schedule": "whenever"},
+            {"warmup": 1.5},
+            {"averaging": -1},
+            {"checkpoint": 3},
+            {"device": "abacus"},
+        ),
+    ),
 }
 
 BAD_PARAMETERS = ({"n_jobs": 0}, {"n_jobs": -2}, {"n_jobs": 1.5}, {"verbose": "loud"})

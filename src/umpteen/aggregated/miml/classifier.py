@@ -12,12 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.embeddings import Search, embed_labels
-from umpteen.aggregated.miml.network import as_layers, draw_weights, find_device, one_thread
+from umpteen.aggregated.miml.network import as_layers, draw_weights
 from umpteen.aggregated.miml.prediction import BagScorer
 from umpteen.aggregated.miml.training import BagData, Settings, hold_out, train
 from umpteen.aggregated.problem import Problem
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import FeaturesError, GroupsError, LabelsError
+from umpteen.neural.device import find_device, one_thread
 from umpteen.parallel import run
 from umpteen.progress import Verbose, progress_bar
 from umpteen.validation import (

@@ -3,8 +3,7 @@
 One row per instance; the instances of a bag stand together, and `sizes` says how many each has.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from umpteen.errors import ParameterError
+from umpteen.neural.device import shared
 from umpteen.validation import Features
 
 Floats = npt.NDArray[np.float32]
@@ -68,49 +67,9 @@ def as_layers(
 ) -> list[tuple[Tensor, Tensor]]:
     """Weights and biases as tensors of the device, in the memory of the arrays where it can be."""
     return [
-        (_shared(weights).to(device), _shared(biases).to(device))
+        (shared(weights).to(device), shared(biases).to(device))
         for weights, biases in zip(coefs, intercepts, strict=True)
     ]
-
-
-def _shared(array: Floats) -> Tensor:
-    """Only to be read: PyTorch knows no read-only tensors, and a loaded model's arrays are."""
-    return torch.from_numpy(array if array.flags.writeable else np.asarray(_Writable(array)))
-
-
-class _Writable:
-    """An array's memory, said to be writable."""
-
-    def __init__(self, array: Floats) -> None:
-        self.__array_interface__ = {
-            **array.__array_interface__,
-            "data": (array.ctypes.data, False),
-        }
-        self.array = array  # keeps the memory
-
-
-def find_device(name: str) -> torch.device:
-    """The device of that name; `"auto"` is a graphics card where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.zeros(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ParameterError(
-            f"device={name!r} is not possible here ({reason}): use 'auto', 'cpu' or 'cuda'"
-        ) from None
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Run PyTorch on one thread: with more, its sums differ in their last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _affine(x: Tensor, weights: Tensor, biases: Tensor) -> Tensor:

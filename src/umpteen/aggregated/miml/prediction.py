@@ -15,11 +15,11 @@ from umpteen.aggregated.miml.network import (
     as_layers,
     as_tensor,
     bag_logits,
-    find_device,
     instance_logits,
 )
 from umpteen.base import TopK
 from umpteen.kernels.topk import dense_topk
+from umpteen.neural.device import find_device
 from umpteen.validation import Features, unit_rows
 
 if TYPE_CHECKING:

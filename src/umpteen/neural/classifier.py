@@ -1,0 +1,304 @@
+"""NeuralClassifier: any encoder with any head, trained in one way."""
+
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy import sparse
+from scipy.sparse import csr_matrix
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from umpteen.base import ExtremeClassifier, TopK
+from umpteen.errors import FeaturesError
+from umpteen.neural.checkpoint import Keeper, arrays_of, fingerprint
+from umpteen.neural.device import find_device, one_thread, seeded, shared
+from umpteen.neural.inputs import Inputs
+from umpteen.neural.network import Network
+from umpteen.neural.optimizers import OPTIMIZERS, SCHEDULES, make_optimizers
+from umpteen.neural.recipes import ENCODERS, HEADS, Recipe, as_recipe
+from umpteen.neural.run import Run
+from umpteen.neural.samples import Samples, hold_out
+from umpteen.neural.training import Settings, train
+from umpteen.parallel import run as run_tasks
+from umpteen.progress import Verbose, progress_bar
+from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
+
+_POSITIVE = [Interval(Integral, 1, None, closed="left")]
+_ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
+_DENSE = 1 / 3  # from this share of non-zero entries on, rows are treated as dense
+_MOST_JUDGED = 5
+_NOT_OF_THE_RESULT = ("checkpoint", "checkpoint_every", "device", "n_jobs", "verbose")
+
+
+class NeuralClassifier(ExtremeClassifier):
+    """A network: an `encoder` makes features of a sample, a `head` chooses labels by them.
+
+    **Encoder**: `"bag"` for sparse rows, `"mlp"` for dense ones, `"conv"` for images
+    `(n, channels, height, width)`; `"auto"` chooses by what `X` is. **Head**: `"full"`, the plain
+    last layer; `"product"`, `"cascade"` and `"sampling"` of `umpteen.multihead` and `"etf"` of
+    `umpteen.collapse` are for last layers that are too big. Options go into a recipe:
+    `um.neural.recipe(um.neural.Bag, dim=512)`.
+
+    **Loss**: the head's own; `"full"` has softmax for a 1-D `Y`, otherwise binary cross-entropy.
+
+    **Training** runs for `epochs`, at most `max_seconds`. A part of the samples
+    (`validation_fraction`) is held out: the epoch with the best precision there is kept, and
+    training ends after `patience` epochs without a better one; below 100 samples all are trained
+    on. `learning_rate` rises in the first part (`warmup`) and then falls as a cosine, or stays
+    (`schedule="constant"`); `clip` limits the length of gradients; `averaging=0.25` averages the
+    weights over the last quarter of the epochs, if training gets there. `optimizer="adamw"` uses
+    sparse Adam for tables.
+
+    **Checkpoints**: with a folder as `checkpoint`, the state is written there every
+    `checkpoint_every` seconds, and `fit` with the same data and settings continues from it, to
+    the same bits as if it had never been interrupted, also after a kill.
+
+    Sparse rows are brought to length 1, dense features and the channels of images to mean 0 and
+    deviation 1. Only labels seen in training are learned. Training uses one thread, so that the
+    same seed gives the same bits for any `n_jobs`, which serves prediction; on a graphics card,
+    where training is in half precision, bits may differ.
+
+    >>> X = np.array([[0, 1], [1, 0], [1, 0.1], [0.1, 1]] * 10, dtype=np.float32)
+    >>> model = NeuralClassifier(random_state=0).fit(X, [1, 0, 0, 1] * 10)
+    >>> model.predict(X[:4])
+    array([1, 0, 0, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "encoder": [StrOptions({"auto", *ENCODERS}), Recipe],
+        "head": [StrOptions(set(HEADS)), Recipe],
+        "epochs": _POSITIVE,
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "batch_size": [*_POSITIVE, StrOptions({"auto"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "optimizer": [StrOptions(set(OPTIMIZERS))],
+        "schedule": [StrOptions(set(SCHEDULES))],
+        "warmup": [Interval(Real, 0, 1, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "clip": [Interval(Real, 0, None, closed="neither"), None],
+        "averaging": [Interval(Real, 0, 1, closed="both")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "patience": _POSITIVE,
+        "checkpoint": [str, None],
+        "checkpoint_every": [Interval(Real, 0, None, closed="left")],
+        "device": [str],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    encoder_: Recipe
+    head_: Recipe
+    inputs_: Inputs
+    image_shape_: list[int]  # empty for rows
+    seen_labels_: npt.NDArray[np.int32]
+    weights_: dict[str, npt.NDArray[Any]]
+    history_: dict[str, list[float]]  # loss and held-out precision of each epoch
+
+    def __init__(
+        self,
+        encoder: str | Recipe = "auto",
+        head: str | Recipe = "full",
+        *,
+        epochs: int = 20,
+        max_seconds: float | None = None,
+        batch_size: int | str = "auto",
+        learning_rate: float = 3e-3,
+        optimizer: str = "adamw",
+        schedule: str = "cosine",
+        warmup: float = 0.05,
+        weight_decay: float = 0.0,
+        clip: float | None = None,
+        averaging: float = 0.0,
+        validation_fraction: float = 0.1,
+        patience: int = 5,
+        checkpoint: str | None = None,
+        checkpoint_every: float = 300.0,
+        device: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+        verbose: Verbose = "auto",
+    ) -> None:
+        self.encoder = encoder
+        self.head = head
+        self.epochs = epochs
+        self.max_seconds = max_seconds
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.optimizer = optimizer
+        self.schedule = schedule
+        self.warmup = warmup
+        self.weight_decay = weight_decay
+        self.clip = clip
+        self.averaging = averaging
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from samples and their labels; `X` may be images `(n, channels, height, width)`.
+
+        With a `checkpoint` of the same training, continue it.
+        """
+        check_parameters(self)
+        device = find_device(self.device)  # before an earlier fit is forgotten
+        seed, keeper = self._seed_and_keeper(X, Y)
+        image_shape = _image_shape(X)
+        X, labels = self._check_fit(X, Y)
+        self._choose_parts(X, image_shape)
+        self.seen_labels_ = np.flatnonzero(labels.getnnz(axis=0)).astype(np.int32)
+        labelled = np.flatnonzero(np.diff(labels.indptr))
+        samples = Samples(X, labels[:, self.seen_labels_], self.inputs_, device)
+        if len(labelled) < len(samples):
+            samples = samples.choose(labelled)
+        with one_thread(), seeded(seed, device):
+            run = self._train(samples, self._settings(len(samples), seed), keeper)
+        self.history_ = {"loss": run.counters.losses, "score": run.counters.scores}
+        self._network = run.network.requires_grad_(False).eval()
+        self.weights_ = arrays_of(self._network.state_dict())
+        return self
+
+    def _train(self, samples: Samples, settings: Settings, keeper: Keeper) -> Run:
+        k = min(self.labels_per_sample_, _MOST_JUDGED)
+        network = self._build().to(samples.device)
+        optimizers = make_optimizers(
+            network, self.optimizer, settings.learning_rate, self.weight_decay
+        )
+        run = Run(network, optimizers)
+        samples, judge = hold_out(samples, self.validation_fraction, settings.seed, k)
+        keeper.begin(run, settings.seed, samples.device)
+        total = settings.epochs * samples.n_batches(settings.batch_size)
+        with progress_bar("Training", total, verbose=self.verbose) as bar:
+            train(run, samples, judge, settings, keeper, bar)
+        return run
+
+    def _topk(self, X: Features, k: int) -> TopK:
+        device = find_device(self.device)
+        network = self._ready_network(device)
+
+        def answer(first: int) -> TopK:
+            with torch.inference_mode():
+                batch = self.inputs_.batch(X[first : first + _ROWS_AT_A_TIME], device)
+                labels, scores = (part.cpu().numpy() for part in network.topk(batch, k))
+            named = np.where(labels >= 0, self.seen_labels_[labels], -1)
+            return TopK(named, scores)
+
+        blocks = range(0, max(1, X.shape[0]), _ROWS_AT_A_TIME)
+        with one_thread(), progress_bar("Predicting", len(blocks), verbose=self.verbose) as bar:
+            parts = run_tasks(answer, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
+        return TopK.concatenate(parts)
+
+    def _choose_parts(self, X: Features, image_shape: list[int]) -> None:
+        """The encoder and the head for this data, with all that their recipes need."""
+        encoder = self._encoder_for(X, image_shape)
+        kind = encoder.find().kind
+        n_channels = None
+        if kind == "images":
+            shape = tuple(encoder.options.get("image_shape", image_shape))
+            _check_image_shape(shape, X.shape)
+            encoder = Recipe(encoder.path, {**encoder.options, "image_shape": shape})
+            n_channels = shape[0]
+        self.image_shape_ = image_shape
+        self.encoder_ = encoder
+        self.head_ = as_recipe(self.head, HEADS).with_default_loss(self.single_label_)
+        self.inputs_ = Inputs.learn(X, kind, n_channels)
+
+    def _encoder_for(self, X: Features, image_shape: list[int]) -> Recipe:
+        if self.encoder != "auto":
+            return as_recipe(self.encoder, ENCODERS)
+        entries = np.count_nonzero(X.data if sparse.issparse(X) else X)
+        rows = "mlp" if entries > _DENSE * X.shape[0] * X.shape[1] else "bag"
+        return as_recipe("conv" if image_shape else rows, ENCODERS)
+
+    def _build(self) -> Network:
+        """The network before training."""
+        sizes = () if "image_shape" in self.encoder_.options else (self.n_features_in_,)
+        encoder = self.encoder_.build(*sizes)
+        return Network(encoder, self.head_.build(encoder.out_features, len(self.seen_labels_)))
+
+    def _ready_network(self, device: torch.device) -> Network:
+        """The trained network; of a loaded model it is built when it is first asked."""
+        if self.__dict__.get("_network") is None:
+            with seeded(0, device):
+                network = self._build()
+            weights = {name: shared(array) for name, array in self.weights_.items()}
+            network.load_state_dict(weights, assign=True)
+            self._network = network.requires_grad_(False).eval()
+        return self._network.to(device)
+
+    def _seed_and_keeper(self, X: Any, Y: Any) -> tuple[int, Keeper]:
+        seed = check_seed(self.random_state)
+        if self.checkpoint is None:
+            return seed, Keeper(None, self.checkpoint_every)
+        checked, labels = self._check_fit_input(X, Y)
+        settings = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in _NOT_OF_THE_RESULT
+        }
+        settings["random_state"] = None if self.random_state is None else seed
+        mark = fingerprint(checked, labels, settings)
+        keeper = Keeper(Path(self.checkpoint), self.checkpoint_every, mark)
+        return seed if keeper.found is None else keeper.found.seed, keeper
+
+    def _settings(self, n_samples: int, seed: int) -> Settings:
+        size = self.batch_size
+        return Settings(
+            epochs=self.epochs,
+            max_seconds=self.max_seconds,
+            batch_size=min(256, max(8, n_samples // 32)) if isinstance(size, str) else size,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            warmup=self.warmup,
+            clip=self.clip,
+            averaging=self.averaging,
+            patience=self.patience,
+            seed=seed,
+        )
+
+    def _check_fit_input(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
+        return super()._check_fit_input(_flat(X), Y)
+
+    def _check_predict(self, X: Any) -> Features:
+        self._check_fitted()
+        shape = _image_shape(X)
+        if shape and self.image_shape_ and shape != self.image_shape_:
+            raise FeaturesError(
+                f"X has images of shape {tuple(shape)}, but the model was trained on "
+                f"{tuple(self.image_shape_)} (channels, height, width): resize them"
+            )
+        return super()._check_predict(_flat(X))
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.__dict__.pop("_network", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_network", None)  # `weights_` say it all
+        return state
+
+
+def _image_shape(X: Any) -> list[int]:
+    """(channels, height, width) of images; empty for rows."""
+    return [int(size) for size in X.shape[1:]] if getattr(X, "ndim", 2) == 4 else []
+
+
+def _flat(X: Any) -> Any:
+    return X.reshape(X.shape[0], int(np.prod(X.shape[1:]))) if _image_shape(X) else X
+
+
+def _check_image_shape(shape: tuple[int, ...], found: tuple[int, ...]) -> None:
+    if len(shape) != 3 or int(np.prod(shape)) != found[1]:
+        raise FeaturesError(
+            f"this encoder takes images, but X has shape {found}: pass X as (n, channels, height, "
+            "width), for example X.reshape(len(X), 1, 28, 28), or use encoder='mlp'"
+        )

@@ -1,0 +1,86 @@
+"""Where and how PyTorch computes."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from umpteen.errors import ParameterError
+
+_GENERATORS = threading.RLock()  # PyTorch's random numbers belong to the process
+
+
+def find_device(name: str) -> torch.device:
+    """The device of that name; `"auto"` is a graphics card where there is one.
+
+    >>> find_device("cpu")
+    device(type='cpu')
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.zeros(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ParameterError(
+            f"device={name!r} is not possible here ({reason}): use 'auto', 'cpu' or 'cuda'"
+        ) from None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run PyTorch on one thread: with more, its sums differ in their last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Random numbers of a seed in the block, as before after it; one such block at a time."""
+    cards = [device] if device.type == "cuda" else []
+    with _GENERATORS, torch.random.fork_rng(devices=cards):
+        torch.manual_seed(seed)
+        yield
+
+
+def generator_states(device: torch.device) -> dict[str, npt.NDArray[np.uint8]]:
+    """Where the random numbers have come to."""
+    states = {"cpu": torch.get_rng_state().numpy()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device).numpy()
+    return states
+
+
+def set_generator_states(states: dict[str, npt.NDArray[np.uint8]], device: torch.device) -> None:
+    """Continue where they had come to."""
+    torch.set_rng_state(torch.from_numpy(np.array(states["cpu"])))
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(torch.from_numpy(np.array(states["cuda"])), device)
+
+
+def shared(array: npt.NDArray[Any]) -> Tensor:
+    """A tensor in the memory of `array`, only to be read.
+
+    PyTorch knows no read-only tensors and warns of such arrays; those of a loaded model may be.
+    """
+    return torch.from_numpy(array if array.flags.writeable else np.asarray(_Writable(array)))
+
+
+class _Writable:
+    """An array's memory, said to be writable."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (array.ctypes.data, False),
+        }
+        self.array = array  # keeps the memory

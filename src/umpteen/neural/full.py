@@ -1,0 +1,73 @@
+"""FullHead: a vector and a bias for each label."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from umpteen.errors import LabelsError, ParameterError
+from umpteen.neural.head import Head
+from umpteen.neural.losses import LOSSES
+from umpteen.neural.targets import Targets
+from umpteen.neural.topk import best_by_blocks
+
+
+class FullHead(Head):
+    """A linear layer with an output for each label; the "vanilla" one that others replace.
+
+    `loss` is `"softmax"` for one class per sample, `"bce"` (each label a question of its own) or
+    `"pick_all_labels"` (each label of a sample as if it were its only one). Training holds the
+    logits of a batch, `(batch, n_labels)`; `topk` goes through the labels by blocks. Scores are
+    logits: with `"bce"`, above 0 is more likely than not.
+
+    >>> head = FullHead(2, 3)
+    >>> _ = head.load_state_dict(
+    ...     {"weight": torch.tensor([[1.0, 0], [0, 1], [0, 1]]), "bias": torch.zeros(3)}
+    ... )
+    >>> labels, scores = head.topk(torch.tensor([[2.0, 5.0]]), k=4)
+    >>> labels.tolist(), scores.tolist()
+    ([[1, 2, 0, -1]], [[5.0, 5.0, 2.0, -inf]])
+    """
+
+    def __init__(self, in_features: int, n_labels: int, *, loss: str = "softmax") -> None:
+        super().__init__()
+        if loss not in LOSSES:
+            raise ParameterError(f"loss={loss!r} is not possible: use one of {sorted(LOSSES)}")
+        self.in_features, self.n_labels, self.loss_name = in_features, n_labels, loss
+        reach = in_features**-0.5
+        self.weight = nn.Parameter(torch.empty(n_labels, in_features).uniform_(-reach, reach))
+        # Before training a label is as likely as one among all.
+        rarity = -math.log(n_labels) if loss == "bce" else 0.0
+        self.bias = nn.Parameter(torch.full((n_labels,), rarity))
+
+    @staticmethod
+    def default_loss(single_label: bool) -> str:
+        """What suits one class per sample, or several labels."""
+        return "softmax" if single_label else "bce"
+
+    def loss(self, features: Tensor, targets: Targets) -> Tensor:
+        check_targets(features, targets, self.n_labels)
+        return LOSSES[self.loss_name](linear(features, self.weight, self.bias), targets)
+
+    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        def score(first: int, last: int) -> Tensor:
+            return linear(features, self.weight[first:last], self.bias[first:last])
+
+        return best_by_blocks(score, len(features), self.n_labels, k)
+
+
+def check_targets(features: Tensor, targets: Targets, n_labels: int) -> None:
+    """Refuse targets of other samples, and labels that the head does not have."""
+    if len(features) != len(targets):
+        raise LabelsError(
+            f"features of {len(features):,} samples came with targets of {len(targets):,}: "
+            "both are of the same batch"
+        )
+    if len(targets.labels) and not 0 <= int(targets.labels.min()) <= int(targets.labels.max()) < (
+        n_labels
+    ):
+        raise LabelsError(
+            f"targets hold the labels {int(targets.labels.min())} to {int(targets.labels.max())}, "
+            f"but the head has {n_labels:,} labels, numbered from 0"
+        )

@@ -1,0 +1,24 @@
+"""Network: an encoder and a head."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from umpteen.neural.head import Head
+from umpteen.neural.targets import Targets
+
+
+class Network(nn.Module):
+    """What is trained as one: the head's loss and answers for the encoder's features."""
+
+    def __init__(self, encoder: nn.Module, head: Head) -> None:
+        super().__init__()
+        self.encoder, self.head = encoder, head
+
+    def loss(self, batch: Any, targets: Targets) -> Tensor:
+        """The mean loss over a batch."""
+        return self.head.loss(self.encoder(batch), targets)
+
+    def topk(self, batch: Any, k: int) -> tuple[Tensor, Tensor]:
+        """The best labels of each sample of a batch, and their scores."""
+        return self.head.topk(self.encoder(batch), k)

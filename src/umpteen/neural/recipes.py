@@ -1,0 +1,89 @@
+"""Recipes: which encoder or head, with which options, as something that can be saved."""
+
+import re
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from torch import nn
+
+from umpteen.errors import MissingExtraError, ParameterError
+from umpteen.storage import storable
+
+ENCODERS = {
+    "bag": "umpteen.neural.encoders.Bag",
+    "mlp": "umpteen.neural.encoders.MLP",
+    "conv": "umpteen.neural.encoders.Conv",
+}
+HEADS = {
+    "full": "umpteen.neural.full.FullHead",
+    "product": "umpteen.multihead.ProductHead",
+    "cascade": "umpteen.multihead.CascadeHead",
+    "sampling": "umpteen.multihead.SamplingHead",
+    "etf": "umpteen.collapse.EtfHead",
+}
+_OURS = re.compile(r"umpteen(\.(?!__)\w+)+")
+
+
+@storable
+@dataclass(frozen=True)
+class Recipe:
+    """A module that is built once its sizes are known; `recipe` makes one."""
+
+    path: str  # of a class of this package
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def find(self) -> Any:
+        """The class."""
+        module, _, name = self.path.rpartition(".")
+        if not _OURS.fullmatch(self.path):
+            raise ParameterError(
+                f"{self.path} is not of this package, so no recipe can name it: a saved model "
+                "must not bring code. Use the parts of umpteen.neural in a loop of your own"
+            )
+        try:
+            found = getattr(import_module(module), name, None)
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(f"{self.path} is not installed: {error}") from error
+        if not (isinstance(found, type) and issubclass(found, nn.Module)):
+            raise ParameterError(f"{self.path} is not a module of a network")
+        return found
+
+    def build(self, *sizes: Any) -> Any:
+        """The module for these sizes: `cls(*sizes, **options)`.
+
+        A class with a method `for_labels` is built by that: where the constructor wants more than
+        `(in_features, n_labels)`.
+        """
+        cls = self.find()
+        make = getattr(cls, "for_labels", cls)
+        try:
+            return make(*sizes, **self.options)
+        except TypeError as error:
+            raise ParameterError(f"{cls.__name__} cannot be built: {error}") from error
+
+    def with_default_loss(self, single_label: bool) -> "Recipe":
+        """With the `default_loss` of the class, where it has one and none was chosen."""
+        default = getattr(self.find(), "default_loss", None)
+        if default is None or "loss" in self.options:
+            return self
+        return Recipe(self.path, {**self.options, "loss": default(single_label)})
+
+
+def recipe(cls: type[nn.Module], **options: Any) -> Recipe:
+    """How to build an encoder or a head of this package, for `NeuralClassifier`.
+
+    Sizes (features in, labels out) are left out: they are known at `fit`.
+
+    >>> from umpteen.neural import FullHead
+    >>> recipe(FullHead, loss="bce")
+    Recipe(path='umpteen.neural.full.FullHead', options={'loss': 'bce'})
+    """
+    made = Recipe(f"{cls.__module__}.{cls.__qualname__}", options)
+    made.find()
+    return made
+
+
+def as_recipe(value: str | Recipe, names: dict[str, str]) -> Recipe:
+    """What a short name stands for; a recipe is one already."""
+    return value if isinstance(value, Recipe) else Recipe(names[value])

@@ -1,0 +1,114 @@
+"""The training loop."""
+
+import math
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from umpteen.errors import ParameterError
+from umpteen.neural.checkpoint import Keeper
+from umpteen.neural.optimizers import clip_gradients, rate_factor, set_rate
+from umpteen.neural.run import Run
+from umpteen.neural.samples import Judge, Samples
+from umpteen.progress import Bar
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; what `NeuralClassifier` says of its parameters of the same names."""
+
+    epochs: int
+    max_seconds: float | None
+    batch_size: int
+    learning_rate: float
+    schedule: str
+    warmup: float
+    clip: float | None
+    averaging: float
+    patience: int
+    seed: int
+
+
+def train(
+    run: Run, samples: Samples, judge: Judge | None, settings: Settings, keeper: Keeper, bar: Bar
+) -> None:
+    """Train until the epochs, the time or the patience with the held-out samples are over.
+
+    All that decides about the next step is in `run` and the random numbers, which `keeper` writes
+    down: a run that is continued goes the same way.
+    """
+    now = run.counters
+    n_batches = samples.n_batches(settings.batch_size)
+    bar.advance(now.epoch * n_batches + now.batch)
+    started = time.monotonic() - now.seconds
+    while not now.finished:
+        run.network.train()
+        late = False
+        for rows in samples.batches(now.epoch, settings)[now.batch :]:
+            step = now.epoch * n_batches + now.batch
+            factor = rate_factor(
+                step, settings.epochs * n_batches, settings.schedule, settings.warmup
+            )
+            set_rate(run.optimizers, settings.learning_rate * factor)
+            with samples.precision():
+                loss = run.network.loss(*samples.batch(rows))
+            _learn(run, loss, settings)
+            now.batch, now.seconds = now.batch + 1, time.monotonic() - started
+            bar.advance(1, loss=now.loss_sum / now.batch, **_shown(now.scores))
+            late = settings.max_seconds is not None and now.seconds > settings.max_seconds
+            if late:
+                break
+            keeper.save_if_due(run)
+        _end_epoch(run, judge, settings, late)
+        keeper.save_if_due(run)
+    keeper.save(run)
+    run.settle()
+
+
+def _learn(run: Run, loss: Tensor, settings: Settings) -> None:
+    """One step of all optimizers."""
+    value = loss.item()
+    if not math.isfinite(value):
+        raise _diverged(f"the loss is {value}", run, settings)
+    for optimizer in run.optimizers:
+        optimizer.zero_grad()
+    loss.backward()
+    if settings.clip is not None:
+        clip_gradients(run.network.parameters(), settings.clip)
+    for optimizer in run.optimizers:
+        optimizer.step()
+    run.counters.loss_sum += value
+
+
+def _end_epoch(run: Run, judge: Judge | None, settings: Settings, late: bool) -> None:
+    """Judge the weights, keep the best, and decide whether this was the last epoch."""
+    now = run.counters
+    if not all(bool(torch.isfinite(each).all()) for each in run.network.parameters()):
+        raise _diverged("weights are not finite", run, settings)
+    now.losses.append(now.loss_sum / now.batch)
+    if settings.averaging and now.epoch >= (1 - settings.averaging) * settings.epochs - 1e-9:
+        run.add_to_average()
+    if judge is not None:
+        with run.averaged():
+            now.scores.append(judge.score(run.network))
+            if now.scores[-1] >= max(now.scores):  # the later of two as good ones
+                run.keep_as_best()
+        now.best_epoch = now.scores.index(max(now.scores))
+    impatient = judge is not None and now.epoch - now.best_epoch >= settings.patience
+    now.epoch, now.batch, now.loss_sum = now.epoch + 1, 0, 0.0
+    now.finished = late or impatient or now.epoch >= settings.epochs
+
+
+def _shown(scores: list[float]) -> dict[str, float]:
+    return {"held-out": scores[-1]} if scores else {}
+
+
+def _diverged(what: str, run: Run, settings: Settings) -> ParameterError:
+    now = run.counters
+    clip = "" if settings.clip is not None else ", or limit gradients by clip=1.0"
+    return ParameterError(
+        f"training diverged: {what} in epoch {now.epoch + 1}, batch {now.batch + 1}, with "
+        f"learning_rate={settings.learning_rate:g}; use a tenth of that{clip}"
+    )

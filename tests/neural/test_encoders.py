@@ -1,0 +1,165 @@
+"""Encoders against what they should compute, written out."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from torch.nn.functional import conv2d, group_norm, max_pool2d, relu
+
+from umpteen.errors import MissingExtraError, ParameterError
+from umpteen.neural import MLP, Bag, Conv, Residual, SparseRows, TextEncoder
+from umpteen.neural.inputs import Inputs
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def random():
+    torch.manual_seed(0)
+    return np.random.default_rng(0)
+
+
+def test_bag_is_a_product_with_the_table(random):
+    """Rows with no entry among them: first, in the middle, last."""
+    dense = random.random((6, 9)).astype(np.float32) * (random.random((6, 9)) < 0.4)
+    dense[[0, 3, 5]] = 0
+    bag = Bag(9, dim=4)
+    expected = relu(torch.from_numpy(dense) @ bag.table.weight)
+    torch.testing.assert_close(bag(SparseRows.of(csr_matrix(dense))), expected)
+
+
+def test_sparse_and_dense_gradients_agree(random):
+    rows = SparseRows.of(csr_matrix(random.random((5, 9)) < 0.4, dtype=np.float32))
+    gradients = []
+    for sparse in (True, False):
+        torch.manual_seed(1)
+        bag = Bag(9, dim=4, sparse=sparse)
+        bag(rows).square().sum().backward()
+        gradients.append(bag.table.weight.grad)
+    assert gradients[0].is_sparse
+    torch.testing.assert_close(gradients[0].to_dense(), gradients[1])
+
+
+def test_residual_block_doubles_what_is_not_negative_at_first():
+    """W is the identity, the radius 1 and the bias 0; without dropout, x + ReLU(x)."""
+    x = torch.tensor([[1.0, -2.0, 3.0]])
+    torch.testing.assert_close(Residual(3).eval()(x), x + relu(x))
+
+
+def test_residual_block_has_spectral_norm_1(random):
+    block = Residual(6)
+    with torch.no_grad():
+        block.matrix.parametrizations.weight.original.normal_().mul_(5)
+    for _ in range(200):  # a step of the power iteration each
+        block(torch.zeros(1, 6))
+    block.eval()
+    norm = torch.linalg.matrix_norm(block.matrix.weight, 2).item()
+    assert norm == pytest.approx(1, abs=1e-3)
+    x = torch.randn(2, 6)
+    moved = relu(block.radius * x @ block.matrix.weight.T + block.bias)
+    torch.testing.assert_close(block(x), x + moved)
+
+
+def test_bag_with_residual(random):
+    rows = SparseRows.of(csr_matrix(random.random((5, 9)) < 0.4, dtype=np.float32))
+    bag = Bag(9, dim=4, residual=True).eval()
+    plain = relu(bag.table(rows.columns, rows.offsets, per_sample_weights=rows.values))
+    torch.testing.assert_close(bag(rows), 2 * plain)
+
+
+def test_mlp_is_layer_after_layer(random):
+    network, x = MLP(5, dim=3, n_layers=2), torch.randn(4, 5)
+    first, second = network.layers[0], network.layers[3]
+    hidden = relu(x @ first.weight.T + first.bias)
+    torch.testing.assert_close(network(x), relu(hidden @ second.weight.T + second.bias))
+
+
+@pytest.mark.parametrize(("side", "n_stages"), [(1, 1), (5, 1), (28, 2), (56, 3)])
+def test_conv_is_stage_after_stage(side, n_stages):
+    torch.manual_seed(0)
+    network, images = Conv((2, side, side), dim=6, width=8), torch.randn(3, 2, side, side)
+    x = images
+    for conv in [layer for layer in network.stages if isinstance(layer, torch.nn.Conv2d)]:
+        x = relu(group_norm(conv2d(x, conv.weight, conv.bias, padding=1), 8))
+        x = max_pool2d(x, 2) if x.shape[-1] > 1 else x
+        n_stages -= 1
+    assert n_stages == 0
+    expected = relu(x.flatten(1) @ network.last.weight.T + network.last.bias)
+    torch.testing.assert_close(network(images), expected)
+    torch.testing.assert_close(network(images.flatten(1)), expected)
+
+
+def test_wrong_sizes_are_refused():
+    with pytest.raises(ParameterError, match="n_layers=0"):
+        MLP(5, n_layers=0)
+    with pytest.raises(ParameterError, match="multiple of 8"):
+        Conv((1, 28, 28), width=12)
+
+
+def test_dense_rows_are_standardised(random):
+    X = (random.normal(3, 2, (200, 4)) * [1, 1e30, 1e-30, 0]).astype(np.float32)
+    batch = Inputs.learn(X, "dense").batch(X, CPU).numpy()
+    np.testing.assert_allclose(batch.mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(batch.std(0), [1, 1, 1, 0], atol=1e-5)
+    sparse = Inputs.learn(csr_matrix(X), "dense").batch(csr_matrix(X), CPU).numpy()
+    np.testing.assert_array_equal(sparse, batch)
+
+
+def test_images_are_standardised_by_channel(random):
+    X = random.normal([[[5.0]], [[100.0]]], [[[1.0]], [[20.0]]], (50, 2, 6, 6)).astype(np.float32)
+    rows = X.reshape(50, -1)
+    batch = Inputs.learn(rows, "images", 2).batch(rows, CPU).numpy().reshape(X.shape)
+    np.testing.assert_allclose(batch.mean((0, 2, 3)), 0, atol=1e-4)
+    np.testing.assert_allclose(batch.std((0, 2, 3)), 1, atol=1e-4)
+    assert not np.allclose(batch.mean(0), 0, atol=1e-3)  # pixels keep their own means
+
+
+def test_a_wild_value_stays_within_reach():
+    inputs = Inputs.learn(np.array([[0.0], [1.0]], np.float32), "dense")
+    assert inputs.batch(np.array([[3e38]], np.float32), CPU).item() == 100
+
+
+def test_sparse_rows_have_length_one():
+    rows = Inputs.learn(csr_matrix((1, 3)), "sparse").batch(csr_matrix([[3.0, 0, 4.0]]), CPU)
+    torch.testing.assert_close(rows.values, torch.tensor([0.6, 0.8]))
+    assert len(rows) == 1
+
+
+def test_text_encoder_names_what_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"umpteen\[encoders\]"):
+        TextEncoder("some-model")
+
+
+def test_text_encoder_takes_texts(monkeypatch):
+    """With a stand-in for the library: what is asked of it, and that gradients come through."""
+
+    class Letters(torch.nn.Module):
+        def __init__(self, name, *, device, local_files_only):
+            super().__init__()
+            if not local_files_only or name != "here":
+                raise OSError("no network")
+            self.table, self.device = torch.nn.Embedding(128, 3), torch.device(device)
+
+        def get_sentence_embedding_dimension(self):
+            return 3
+
+        def tokenize(self, texts):
+            return {"input_ids": torch.tensor([[ord(text[0])] for text in texts])}
+
+        def forward(self, tokens):
+            return {"sentence_embedding": self.table(tokens["input_ids"]).mean(1)}
+
+    library = type(sys)("sentence_transformers")
+    library.SentenceTransformer = Letters
+    monkeypatch.setitem(sys.modules, "sentence_transformers", library)
+    encoder = TextEncoder("here")
+    features = encoder(["apple", "pear"])
+    assert features.shape == (2, encoder.out_features)
+    features.sum().backward()
+    assert encoder.model.table.weight.grad.abs().sum() == 6
+    assert not any(each.requires_grad for each in TextEncoder("here", frozen=True).parameters())
+    with pytest.raises(FileNotFoundError, match="download it first"):
+        TextEncoder("elsewhere")
