@@ -63,7 +63,7 @@ CASES = {
             {"shared": True},
             {"noise": "uniform", "search": "beam"},
         ),
-    ),  # fmt: skip
+    ),
     "CoAttentionMIML": Case(
         lambda **parameters: umpteen.CoAttentionMIML(**{**SMALL_NETWORK, **parameters}),
         fit=lambda model, X, Y: (

@@ -10,8 +10,8 @@ from threadpoolctl import ThreadpoolController
 
 import umpteen as um
 from umpteen.errors import FeaturesError, LabelsError, MissingExtraError, ParameterError
-from umpteen.search import LabelIndex, exact, index, vectors
 from umpteen.parallel import one_thread_each
+from umpteen.search import LabelIndex, exact, index, vectors
 from umpteen.search.exact import rounding
 from umpteen.validation import unit_rows
 
