@@ -130,7 +130,7 @@ def _relative(run: FloatArray) -> tuple[float | None, float | None]:
 
 
 def _percent(shares: FloatArray) -> Value:
-    return Value(100 * float(shares.mean()), 100 * float(shares.std()))
+    return Value(100 * float(shares.mean()), 100 * float(shares.std(ddof=1)))
 
 
 def _curves(pairs: list[FloatArray]) -> dict[str, list[float]]:

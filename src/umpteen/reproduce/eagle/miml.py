@@ -106,7 +106,7 @@ class Outcome:
         printed = PAPER.get((self.name, self.size))
         return Value(
             float(np.mean(self.accuracies)),
-            float(np.std(self.accuracies)) if len(self.accuracies) > 1 else None,
+            float(np.std(self.accuracies, ddof=1)) if len(self.accuracies) > 1 else None,
             None if printed is None else printed[METHODS.index(self.method)],
         )
 
