@@ -59,11 +59,14 @@ class AdversarialSoftmax(ExtremeClassifier):
     Instead of comparing a sample's class with all others, each step compares it with a few that are
     drawn: not any few, but classes that a small model of the data, `NoiseTree`, takes for probable
     (Bamler and Mandt 2020). So they are hard to tell from the right one, and a step teaches more.
-    What the drawing does to the scores is known exactly, and is taken out in prediction.
+    What the drawing does to the scores is known exactly, and is taken out.
 
-    `AdversarialSoftmax.paper()` is the method as printed. The paper's baselines are one argument
-    away: `noise="uniform"` or `"frequency"`, `objective="nce"`, `"one_vs_each"` (Titsias 2016),
-    `"augment_reduce"` (Ruiz et al. 2018), and `"softmax"`, which takes every class in every step.
+    `AdversarialSoftmax.paper()` is the method as printed: negative sampling, whose scores are
+    corrected in prediction (Eq. 5). By default, "sampled_softmax" weighs each drawn class by the
+    inverse of its chance, in training: the better one on texts. The paper's baselines are one
+    argument away: with `objective="negative_sampling"`, `noise="uniform"` or `"frequency"`; further
+    `objective="nce"`, `"one_vs_each"` (Titsias 2016), `"augment_reduce"` (Ruiz et al. 2018), and
+    `"softmax"`, which takes every class in every step.
 
     **Scores** of answers are probabilities that add up to 1 over all classes (with
     `search="beam"`: over the candidates). A sample may have several labels: each visit of it draws
@@ -77,8 +80,7 @@ class AdversarialSoftmax(ExtremeClassifier):
     ----------
     noise : "tree", a `NoiseTree` with other settings, "frequency" or "uniform". "auto" is the tree,
         and "uniform" for the objectives that are defined with it.
-    objective : see above; "sampled_softmax" is cross-entropy over the drawn classes, each weighed
-        by the inverse of its chance.
+    objective : what a step minimises, see above.
     n_negatives : classes drawn in a step.
     frequency_share : share of draws by frequency instead of the tree, which keeps the noise from
         being too sure of itself.
@@ -139,12 +141,12 @@ class AdversarialSoftmax(ExtremeClassifier):
         self,
         *,
         noise: Any = "auto",
-        objective: str = "negative_sampling",
+        objective: str = "sampled_softmax",
         n_negatives: int = 5,
         frequency_share: float = 0.3,
         shared: bool = False,
         refresh_after: int | None = None,
-        regularizer: float = 1e-4,
+        regularizer: float = 1e-2,
         learning_rate: float = 1.0,
         batch_size: int = 100,
         epochs: int = 30,
@@ -182,8 +184,8 @@ class AdversarialSoftmax(ExtremeClassifier):
     def paper(cls, **changes: Any) -> Self:
         """One negative from the tree alone, held back by 0.1, as in the paper's experiments."""
         printed = {
-            "noise": NoiseTree(regularizer=0.1), "n_negatives": 1, "frequency_share": 0.0,
-            "regularizer": 1e-3, "learning_rate": 0.01,
+            "noise": NoiseTree(regularizer=0.1), "objective": "negative_sampling",
+            "n_negatives": 1, "frequency_share": 0.0, "regularizer": 1e-3, "learning_rate": 0.01,
         }  # fmt: skip
         return cls(**{**printed, **changes})
 
