@@ -37,7 +37,7 @@ def sections(quick: bool) -> list[Section]:
     n_seeds, n_sweeps = (1, 1) if quick else (5, 1)
     sets = available(("cooking",) if quick else _SETS)
     first = sets[0]
-    what = "features are rows of unit length, of texts the TF-IDF of single words, the solver is LabelTree()"
+    what = "rows of unit length, of texts the TF-IDF of single words; the solver is LabelTree()"
     tables = [
         Section(
             f"Table 2 on {name}",
