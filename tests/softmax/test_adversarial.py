@@ -253,12 +253,14 @@ import numpy as np
 from umpteen import AdversarialSoftmax
 from umpteen.softmax.training import State
 
+original = State.noted
+
 def noted(state, score):
-    state.validation_scores.append(score)
+    original(state, score)
     if state.epoch == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
-State.noted, State.best = noted, None
+State.noted = noted
 data = np.load(sys.argv[1])
 AdversarialSoftmax(epochs=5, patience=9, n_jobs=1, checkpoint=sys.argv[2]).fit(data["X"], data["y"])
 """
