@@ -35,7 +35,10 @@ def blobs(n=240, seed=0, sparse=False):
 
 
 def model_of(**parameters):
-    return AdversarialSoftmax(**{"epochs": 4, "n_jobs": 1, "verbose": False, **parameters})
+    chosen = {"objective": "negative_sampling", "regularizer": 1e-4, "learning_rate": 1.0}
+    return AdversarialSoftmax(
+        **{**chosen, "epochs": 4, "n_jobs": 1, "verbose": False, **parameters}
+    )
 
 
 def assert_same_bits(one, two):
@@ -262,7 +265,9 @@ def noted(state, score):
 
 State.noted = noted
 data = np.load(sys.argv[1])
-AdversarialSoftmax(epochs=5, patience=9, n_jobs=1, checkpoint=sys.argv[2]).fit(data["X"], data["y"])
+model = AdversarialSoftmax(epochs=5, patience=9, checkpoint=sys.argv[2])
+model.set_params(objective="negative_sampling", regularizer=1e-4, learning_rate=1.0, n_jobs=1)
+model.fit(data["X"], data["y"])
 """
 
 

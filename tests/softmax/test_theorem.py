@@ -44,7 +44,7 @@ def largest_error(found, table):
 def test_corrected_scores_of_negative_sampling_are_those_of_a_softmax(table, noise):
     """Eq. 5; without the correction only uniform noise gets there."""
     chosen = NoiseTree(regularizer=0.1, verbose=False) if noise == "tree" else noise
-    model = fitted(table, noise=chosen)
+    model = fitted(table, objective="negative_sampling", noise=chosen)
     assert largest_error(answers(model), table) < 0.15
     if noise == "uniform":
         assert largest_error(uncorrected(model), table) < 0.15
