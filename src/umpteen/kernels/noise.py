@@ -149,7 +149,7 @@ def draw_shared(noise, samples, rows, indptr, indices, n, seed, batch_size):
     """As `draw_visits`, with the `n` drawn labels shared by all rows of a batch.
 
     The i-th is drawn for row i of the batch (and again from the first). All that were drawn so are
-    draws of the mean of these rows' distributions, and its log-probability is what is returned:
+    draws of the mean of the draws' distributions, and its log-probability is what is returned:
     a softmax's sum over classes, estimated by importance, has no bias (Veach and Guibas 1995).
     O(n * min(n, batch_size)) log-probabilities for each batch.
     """
@@ -164,7 +164,7 @@ def draw_shared(noise, samples, rows, indptr, indices, n, seed, batch_size):
             drawn, _log, _state = draw_mixed(noise, samples[row], state)
             labels[first:last, 1 + i] = drawn
             logs[first:last, 1 + i] = _mean_log_prob(
-                noise, samples, rows[first : first + n_used], drawn
+                noise, samples, rows[first : first + n_used], n, drawn
             )
         for visit in range(first, last):
             row = rows[visit]
@@ -176,8 +176,10 @@ def draw_shared(noise, samples, rows, indptr, indices, n, seed, batch_size):
 
 
 @njit(nogil=True, cache=True)
-def _mean_log_prob(noise, samples, rows, label):
-    total = log_prob_mixed(noise, samples[rows[0]], label)
-    for row in rows[1:]:
-        total = _log_sum(total, log_prob_mixed(noise, samples[row], label))
-    return total - np.log(len(rows))
+def _mean_log_prob(noise, samples, rows, n, label):
+    """Over `n` draws that go round the rows: the first rows may have one more than the others."""
+    total = -np.inf
+    for i in range(len(rows)):
+        n_draws = n // len(rows) + (i < n % len(rows))
+        total = _log_sum(total, np.log(n_draws) + log_prob_mixed(noise, samples[rows[i]], label))
+    return total - np.log(n)

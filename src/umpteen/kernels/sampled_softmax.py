@@ -200,7 +200,7 @@ def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
     scores, out = np.empty(width), np.empty((size, width))
     rate = np.float32(rules.learning_rate)
     gradient = np.zeros(np.diff(starts).max(), np.float32)
-    touched = np.empty(len(gradient), np.int32)
+    touched, is_touched = np.empty(len(gradient), np.int32), np.zeros(len(gradient), np.bool_)
     for first in range(0, len(rows), size):
         last = min(first + size, len(rows))
         for visit in range(first, last):
@@ -228,37 +228,40 @@ def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
                 row = rows[first + place // width]
                 own = slice(indptr[row], indptr[row + 1])
                 n_touched = _add_sparse(
-                    gradient, touched, n_touched, support_features[at], features[own], values[own],
-                    slope,
+                    gradient, touched, is_touched, n_touched, support_features[at], features[own],
+                    values[own], slope,
                 )  # fmt: skip
             _step_sparse(
-                model.weights[at], model.weight_squares[at], gradient, touched[:n_touched], rate
-            )
+                model.weights[at], model.weight_squares[at], gradient, touched[:n_touched],
+                is_touched, rate,
+            )  # fmt: skip
             _step_bias(model, label, total, rate)
             start = end
 
 
 @njit(nogil=True, cache=True)
-def _add_sparse(gradient, touched, n_touched, features, own_features, values, slope):
+def _add_sparse(
+    gradient, touched, is_touched, n_touched, features, own_features, values, slope
+):  # fmt: skip
     """Add a sample's gradient, and note where it is new; returns how many places there are."""
     low = 0
     for i in range(len(own_features)):
         low += np.searchsorted(features[low:], own_features[i])
         if low == len(features):
             break
-        if features[low] == own_features[i] and slope * values[i] != 0:
-            if gradient[low] == 0 and n_touched < len(touched):
-                touched[n_touched] = low
+        if features[low] == own_features[i]:
+            if not is_touched[low]:
+                touched[n_touched], is_touched[low] = low, True
                 n_touched += 1
             gradient[low] += slope * values[i]
     return n_touched
 
 
 @njit(nogil=True, cache=True)
-def _step_sparse(weights, squares, gradient, touched, learning_rate):
+def _step_sparse(weights, squares, gradient, touched, is_touched, learning_rate):
     for place in touched:
         slope = gradient[place]
-        gradient[place] = 0
+        gradient[place], is_touched[place] = 0, False
         squares[place] += slope * slope
         weights[place] -= learning_rate * slope / np.sqrt(squares[place])
 

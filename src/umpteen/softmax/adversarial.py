@@ -16,7 +16,6 @@ from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.noise import Noise
 from umpteen.softmax.noise_tree import NoiseTree
 from umpteen.softmax.prediction import Answers
-from umpteen.softmax.refreshing import refreshed
 from umpteen.softmax.training import Checkpoint, Plan, State, fingerprint, train
 from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form, new_scores
 from umpteen.validation import (
@@ -194,16 +193,17 @@ class AdversarialSoftmax(ExtremeClassifier):
         X, Y = self._check_fit(X, Y)
         X = in_its_form(X)
         self._check_choices()
-        seed = check_seed(self.random_state)
         kept = Checkpoint(self.checkpoint, self._fingerprint(X, Y)) if self.checkpoint else None
-        training, held_out = _split(X, Y, self.validation_fraction, seed)
         state = kept.read() if kept else None
+        seed = state.seed if state else check_seed(self.random_state)
+        training, held_out = _split(X, Y, self.validation_fraction, seed)
         if state is None:
             noise = self._new_noise(X[training], Y[training])
             bounds = np.full(len(training), float(Y.shape[1]))
-            state = State(new_scores(X[training], Y[training]), noise, bounds)
+            state = State(new_scores(X[training], Y[training]), noise, bounds, seed)
         self.seen_ = np.bincount(Y[training].indices, minlength=Y.shape[1]) > 0
-        return self._learn(state, X, Y, training, held_out, seed, kept)
+        plan = self._plan(self.refresh_after)
+        return self._learn(state, X, Y, training, held_out, plan, kept)
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
         """Go on learning from more samples, `epochs` times through them.
@@ -212,17 +212,24 @@ class AdversarialSoftmax(ExtremeClassifier):
         columns of `Y`, or for a 1-D `Y` as many as `classes` names.
         """
         if not self.__sklearn_is_fitted__():
-            if classes is not None and is_single_label(Y):
-                Y = check_labels(Y, n_labels=int(np.max(classes)) + 1)
-            return self.fit(X, Y)
+            return self._first_fit(X, Y, classes)
         X, Y = self._check_more(X, Y)
         scores = self.scores_.copy()
         if isinstance(scores, SparseScores):
             scores = scores.widened(X, Y)
-        state = State(scores, self.noise_, np.full(X.shape[0], float(self.n_labels_)))
+        bounds = np.full(X.shape[0], float(self.n_labels_))
+        state = State(scores, self.noise_, bounds, check_seed(self.random_state))
         self.seen_ = self.seen_ | (np.bincount(Y.indices, minlength=self.n_labels_) > 0)
         every, nobody = np.arange(X.shape[0]), np.arange(0)
-        return self._learn(state, X, Y, every, nobody, check_seed(self.random_state), None)
+        return self._learn(state, X, Y, every, nobody, self._plan(refresh_after=None), None)
+
+    def _first_fit(self, X: Any, Y: Any, classes: Any) -> Self:
+        if classes is None or not is_single_label(Y):
+            return self.fit(X, Y)
+        n_labels = check_labels(classes, name="classes").shape[1]
+        self.fit(X, check_labels(Y, n_labels=n_labels))
+        self.single_label_ = True
+        return self
 
     def predict_log_proba(self, X: Any, labels: Any = None) -> npt.NDArray[np.float32]:
         """log p(y|x) of one label per sample, `(n,)`, or of m given ones, `(n, m)`.
@@ -242,7 +249,7 @@ class AdversarialSoftmax(ExtremeClassifier):
                 f"row of X, or ({X.shape[0]:,}, m)"
             )
         flat = check_labels(ids.ravel(), n_labels=self.n_labels_, name="labels").indices
-        table = flat.astype(np.int32).reshape(len(ids), -1)
+        table = flat.astype(np.int32).reshape(ids.shape if ids.ndim == 2 else (-1, 1))
         return self._answers().log_proba(self._as_trained(X), table).reshape(ids.shape)
 
     def _topk(self, X: Features, k: int) -> TopK:
@@ -269,11 +276,10 @@ class AdversarialSoftmax(ExtremeClassifier):
         Y: csr_matrix,
         training: npt.NDArray[np.intp],
         held_out: npt.NDArray[np.intp],
-        seed: int,
+        plan: Plan,
         kept: Checkpoint | None,
     ) -> Self:
         X_train, Y_train = (X, Y) if not len(held_out) else (X[training], Y[training])
-        plan = self._plan(seed, Y.shape[1])
 
         def validate(state: State) -> float:
             answers = Answers(
@@ -283,32 +289,26 @@ class AdversarialSoftmax(ExtremeClassifier):
             best = answers.exact(X[held_out], 1).labels[:, 0]
             return float(np.asarray(Y[held_out, best] != 0).mean())
 
-        def after_epoch(state: State) -> None:
-            if state.epoch == self.refresh_after:
-                refreshed(state, X_train, Y_train)
-            if kept:
-                kept.write(state)
-
         with progress_bar("Training", plan.epochs, verbose=self.verbose) as bar:
             bar.advance(state.epoch)
             train(
                 state, X_train, Y_train, plan, validate=validate if len(held_out) else None,
-                after_epoch=after_epoch, bar=bar,
+                after_epoch=kept.write if kept else None, bar=bar,
             )  # fmt: skip
-        self.noise_, self.validation_scores_ = state.noise, state.validation_scores
-        self.scores_ = state.model if state.best is None else state.best
+        self.scores_, self.noise_ = state.best or state.model, state.best_noise or state.noise
+        self.validation_scores_ = state.validation_scores
         return self
 
-    def _plan(self, seed: int, n_classes: int) -> Plan:
+    def _plan(self, refresh_after: int | None) -> Plan:
         uniform = self._noise_kind() == "uniform"
         rules = kernel.Rules(
             OBJECTIVES[self.objective], float(self.learning_rate), float(self.regularizer),
-            int(self.batch_size), float(np.log(n_classes)) if uniform else 0.0,
+            int(self.batch_size), float(np.log(self.n_labels_)) if uniform else 0.0,
         )  # fmt: skip
         return Plan(
             rules=rules, full=self.objective == "softmax", n_negatives=int(self.n_negatives),
             shared=self.shared, epochs=int(self.epochs), max_seconds=self.max_seconds,
-            patience=int(self.patience), seed=seed, n_jobs=self.n_jobs,
+            patience=int(self.patience), refresh_after=refresh_after, n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def _noise_kind(self) -> Any:
@@ -365,7 +365,7 @@ class AdversarialSoftmax(ExtremeClassifier):
 def _split(
     X: Features, Y: csr_matrix, fraction: float, seed: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Rows to learn from and rows to judge by: the latter have labels that the former have too."""
+    """Rows to learn from and rows to judge by, all of whose labels the former have too."""
     n = X.shape[0]
     n_judged = int(min(fraction * n, _MOST_JUDGED, max(200, _MOST_SCORES // Y.shape[1])))
     if n < _FEWEST or n_judged == 0:
@@ -374,6 +374,6 @@ def _split(
     held_out = np.sort(order[:n_judged])
     rest = np.sort(order[n_judged:])
     seen = np.bincount(Y[rest].indices, minlength=Y.shape[1]) > 0
-    known = np.diff(Y[held_out][:, np.flatnonzero(seen)].indptr) > 0
-    lost = held_out[~known]
-    return np.sort(np.concatenate([rest, lost])), held_out[known]
+    n_labels = np.diff(Y[held_out].indptr)
+    known = (n_labels > 0) & (Y[held_out] @ seen == n_labels)
+    return np.sort(np.concatenate([rest, held_out[~known]])), held_out[known]

@@ -30,8 +30,11 @@ def _dense_step(
     scores = model.table(batch)
     slopes = np.exp(scores - scores.max(axis=1, keepdims=True))
     slopes /= slopes.sum(axis=1, keepdims=True)
-    slopes[np.arange(len(rows)), labels] -= 1
-    slopes += np.float32(2 * rules.regularizer / len(model.biases)) * scores
+    own = np.arange(len(rows)), labels
+    slopes[own] -= 1
+    penalty = np.float32(2 * rules.regularizer)
+    slopes += penalty / np.float32(len(model.biases)) * scores
+    slopes[own] += penalty * scores[own]
     step_all(model.weights, model.weight_squares, slopes.T @ batch, rules.learning_rate)
     step_biases(model.biases, model.bias_squares, slopes.sum(axis=0), rules.learning_rate)
 

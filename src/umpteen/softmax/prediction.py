@@ -42,9 +42,7 @@ class Answers:
         if self.corrected:
             scores += self.noise.log_prob_table(self.noise.reduce(X))
         scores[:, ~self.seen] = -np.inf
-        scores -= scores.max(axis=1, keepdims=True)
-        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return scores
+        return _log_softmax(scores)
 
     def exact(self, X: Features, k: int) -> TopK:
         """The `k` most probable classes."""
@@ -73,13 +71,11 @@ class Answers:
         reduced = self.noise.reduce(X)
         width = min(max(k, beam_width), max(1, len(self.noise.tree.label_of_) // 2))
         labels, _ = beam_topk(self.noise.tree.arrays, reduced, 2 * width, width)
-        labels[labels >= 0] = np.where(self.seen[labels], labels, -1)[labels >= 0]
+        labels = np.where((labels >= 0) & self.seen[labels], labels, -1)
         scores = self.model.of_pairs(X, labels)
         if self.corrected:
             scores += self.noise.log_prob(reduced, np.maximum(labels, 0))
-        scores -= scores.max(axis=1, keepdims=True)
-        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return _best(labels, scores, k)
+        return _best(labels, _log_softmax(scores), k)
 
     def _by_rows(self, X: Features, size: int, answer: Callable[[Features], Any]) -> TopK:
         starts = range(0, max(X.shape[0], 1), size)  # no rows are one empty block
@@ -90,6 +86,14 @@ class Answers:
 
         with parallel.one_thread_each:
             return TopK.concatenate(parallel.run(block, starts, n_jobs=self.n_jobs))
+
+
+def _log_softmax(scores: FloatArray) -> FloatArray:
+    """In place; a row of which nothing was seen stays -inf."""
+    best = scores.max(axis=1, keepdims=True)
+    scores -= np.where(best == -np.inf, 0, best)
+    scores -= np.log(np.maximum(np.exp(scores).sum(axis=1, keepdims=True), 1))
+    return scores
 
 
 def _best(labels: IntArray, scores: FloatArray, k: int) -> tuple[IntArray, Any]:

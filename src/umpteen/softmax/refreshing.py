@@ -5,19 +5,19 @@ from scipy.sparse import csr_matrix
 from sklearn.utils.extmath import randomized_svd
 
 from umpteen.softmax.noise import Noise
-from umpteen.softmax.training import State
+from umpteen.softmax.weights import DenseScores, SparseScores
 from umpteen.validation import Features
 
 
-def refreshed(state: State, X: Features, Y: csr_matrix) -> None:
-    """A tree along the directions in which the learned weights differ most, in place.
+def refreshed(noise: Noise, model: DenseScores | SparseScores, X: Features, Y: csr_matrix) -> Noise:
+    """Noise of a tree along the directions in which the learned weights differ most.
 
-    The scores are told from another noise from here on, and learn the difference.
+    The scores were learned against the old noise, and have to learn the difference.
     """
-    if state.noise.tree is None:
-        return
-    tree, weights = state.noise.tree, state.model.weights
+    if noise.tree is None:
+        return noise
+    tree, weights = noise.tree, model.weights
     dim = min(int(tree.dim), *weights.shape)
     _, values, directions = randomized_svd(weights, dim, random_state=0)
     along = np.ascontiguousarray((directions * values[:, None]).T, np.float32)
-    state.noise = Noise.of_tree(tree, X, Y, state.noise.share, along)
+    return Noise.of_tree(tree, X, Y, noise.share, along)

@@ -18,6 +18,7 @@ from umpteen.kernels.sampled_softmax import Rules
 from umpteen.progress import Bar
 from umpteen.softmax.full import train_on_all_classes
 from umpteen.softmax.noise import Noise
+from umpteen.softmax.refreshing import refreshed
 from umpteen.softmax.weights import DenseScores, SparseScores
 from umpteen.storage import storable
 from umpteen.validation import Features
@@ -39,7 +40,7 @@ class Plan:
     epochs: int
     max_seconds: float | None
     patience: int
-    seed: int
+    refresh_after: int | None
     n_jobs: int | None
 
 
@@ -51,15 +52,17 @@ class State:
     model: Model
     noise: Noise
     bounds: npt.NDArray[np.float64]  # one per sample, of augment-and-reduce
+    seed: int
     epoch: int = 0
     seconds: float = 0.0
     validation_scores: list[float] = field(default_factory=list)
     best: Model | None = None
+    best_noise: Noise | None = None  # which its scores were learned against
 
     def noted(self, score: float) -> None:
         """Keep the model if no epoch before had a better score."""
         if score >= max(self.validation_scores, default=-1.0):
-            self.best = self.model.copy()
+            self.best, self.best_noise = self.model.copy(), self.noise
         self.validation_scores.append(score)
 
     def is_over(self, plan: Plan) -> bool:
@@ -114,7 +117,7 @@ def train(
     plan: Plan,
     *,
     validate: Callable[[State], float] | None = None,
-    after_epoch: Callable[[State], object] = lambda state: None,
+    after_epoch: Callable[[State], object] | None = None,
     bar: Bar,
 ) -> None:
     """Go through the samples until the plan is fulfilled; `state` is changed in place.
@@ -126,6 +129,9 @@ def train(
     rows = np.flatnonzero(np.diff(Y.indptr)).astype(np.int32)
     while not state.is_over(plan):
         began = time.perf_counter()
+        if state.epoch == plan.refresh_after:
+            state.noise = refreshed(state.noise, state.model, X, Y)
+            reduced = state.noise.reduce(X)
         finished = _epoch(state, X, Y, rows, reduced, plan)
         state.epoch += 1
         state.seconds += time.perf_counter() - began
@@ -134,7 +140,8 @@ def train(
         bar.advance(**({"P@1": state.validation_scores[-1]} if validate else {}))
         if not finished:
             break
-        after_epoch(state)
+        if after_epoch is not None:
+            after_epoch(state)
 
 
 def _epoch(
@@ -146,7 +153,7 @@ def _epoch(
     plan: Plan,
 ) -> bool:
     """One visit of every row; False if time ran out before."""
-    order, seed = np.random.SeedSequence([plan.seed, state.epoch]).spawn(2)
+    order, seed = np.random.SeedSequence([state.seed, state.epoch]).spawn(2)
     visited = np.random.default_rng(order).permutation(rows)
     size = max(1, _CHUNK // plan.rules.batch_size) * plan.rules.batch_size
     chunks = [visited[first : first + size] for first in range(0, len(visited), size)]

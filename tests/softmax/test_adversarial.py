@@ -1,0 +1,385 @@
+"""AdversarialSoftmax as users meet it: answers, more samples, interruptions, corners."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
+
+import umpteen
+from umpteen import AdversarialSoftmax
+from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ModelPathError
+from umpteen.softmax import adversarial, training
+from umpteen.softmax.adversarial import _split
+from umpteen.softmax.noise import Noise
+from umpteen.softmax.prediction import Answers
+from umpteen.softmax.weights import SparseScores
+
+N_CLASSES = 9
+
+
+def blobs(n=240, seed=0, sparse=False):
+    """A class for each corner of a cloud; class 4 has no samples."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, N_CLASSES, n)
+    y[y == 4] = 5
+    y[-1] = N_CLASSES - 1
+    centers = np.random.default_rng(99).normal(0, 2, (N_CLASSES, 12))
+    X = (centers[y] + random.normal(size=(n, 12))).astype(np.float32)
+    return (csr_matrix(np.where(X > 2, X, 0)) if sparse else X), y
+
+
+def model_of(**parameters):
+    chosen = {"objective": "negative_sampling", "regularizer": 1e-4, "learning_rate": 1.0}
+    return AdversarialSoftmax(
+        **{**chosen, "epochs": 4, "n_jobs": 1, "verbose": False, **parameters}
+    )
+
+
+def assert_same_bits(one, two):
+    for field in fields(one.scores_):
+        first, second = (getattr(model.scores_, field.name) for model in (one, two))
+        if isinstance(first, csr_matrix):
+            np.testing.assert_array_equal(first.indices, second.indices)
+            first, second = first.data, second.data
+        np.testing.assert_array_equal(first, second)
+    assert one.validation_scores_ == two.validation_scores_
+    if one.noise_.tree is not None:
+        np.testing.assert_array_equal(one.noise_.tree.weights_, two.noise_.tree.weights_)
+
+
+def brute_force(model, X):
+    """Log-probabilities of all classes, straight from the definition."""
+    rows = X.toarray() if hasattr(X, "toarray") else X
+    weights = model.scores_.weights
+    weights = weights.toarray() if hasattr(weights, "toarray") else weights
+    scores = rows.astype(float) @ weights.T.astype(float) + model.scores_.biases
+    if model.objective == "negative_sampling":
+        every = np.tile(np.arange(N_CLASSES, dtype=np.int32), (len(rows), 1))
+        scores += model.noise_.log_prob(model.noise_.reduce(X), every)
+    scores[:, 4] = -np.inf
+    return log_softmax(scores, axis=1)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"noise": "frequency"}, {"objective": "nce"}], ids=["tree", "freq", "nce"]
+)
+def test_answers_are_the_most_probable_classes(sparse, parameters):
+    X, y = blobs(sparse=sparse)
+    model = model_of(**parameters).fit(X, y)
+    if sparse:
+        X = X.tolil()
+        X[3] = 0
+        X = X.tocsr()
+    logs, top = brute_force(model, X), model.predict_topk(X, k=N_CLASSES + 2)
+    np.testing.assert_array_equal(top.labels[:, -3:], -1)  # two too many, and the class unseen
+    assert (top.labels != 4).all()
+    given = top.labels[:, :-3].astype(int)
+    np.testing.assert_array_equal(np.sort(given, axis=1), [[0, 1, 2, 3, 5, 6, 7, 8]] * len(given))
+    expected = np.take_along_axis(np.exp(logs), given, axis=1)
+    np.testing.assert_allclose(top.scores[:, :-3], expected, atol=1e-5)
+    np.testing.assert_allclose(top.scores[:, :-3].sum(axis=1), 1, rtol=1e-5)
+    assert (np.diff(top.scores[:, :-3], axis=1) <= 0).all()
+    every = np.tile(np.arange(N_CLASSES), (len(given), 1))
+    np.testing.assert_allclose(model.predict_log_proba(X, every), logs, atol=1e-3)
+    np.testing.assert_array_equal(
+        model.predict_log_proba(X, every[:, 2]), model.predict_log_proba(X, every)[:, 2]
+    )
+    assert model.score(X, y) > 0.4
+
+
+def test_no_rows_have_no_answers():
+    X, y = blobs()
+    model = model_of().fit(X, y)
+    for search in ("exact", "beam"):
+        assert model.set_params(search=search).predict_topk(X[:0], k=3).labels.shape == (0, 3)
+    assert model.predict_log_proba(X[:0], []).shape == (0,)
+    assert model.predict_log_proba(X[:0], np.zeros((0, 3), int)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_wide_beam_is_exact_and_a_narrow_one_finds_the_best_of_its_own(sparse):
+    X, y = blobs(sparse=sparse)
+    model = model_of(epochs=8).fit(X, y)
+    exact = model.predict_topk(X, k=3)
+    wide = model.set_params(search="beam", beam_width=8).predict_topk(X, k=3)
+    np.testing.assert_array_equal(wide.labels, exact.labels)
+    np.testing.assert_allclose(wide.scores, exact.scores, atol=1e-5)
+    narrow = model.set_params(beam_width=1).predict_topk(X, k=1)
+    assert (narrow.labels == exact.labels[:, :1]).mean() > 0.6
+
+
+def test_a_beam_that_finds_no_class_with_samples_answers_none():
+    X, y = blobs()
+    model = model_of(search="beam", beam_width=1).fit(X, y)
+    nothing = np.zeros(N_CLASSES, bool)
+    found = Answers(model.scores_, model.noise_, nothing, True, 1).among_candidates(X, 2, 1)
+    assert (found.labels == -1).all()
+    assert (found.scores == -np.inf).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_more_samples_help_a_class_that_had_few(sparse):
+    X, y = blobs(400, sparse=sparse)
+    rare = y == 2
+    few = ~rare
+    few[np.flatnonzero(rare)[:1]] = True
+    model = model_of(epochs=10, validation_fraction=0.0).fit(X[few], y[few])
+    before = model.score(X[rare], y[rare])
+    n_weights = model.scores_.weights.size
+    mixed = np.random.default_rng(0).permutation(len(y))[:200]
+    model.partial_fit(X[mixed], y[mixed])
+    assert model.score(X[rare], y[rare]) > max(before, 0.5)
+    assert (model.scores_.weights.size > n_weights) == sparse
+
+
+def test_a_class_without_samples_is_answered_once_it_has_some():
+    X, y = blobs()
+    model = model_of(epochs=10).partial_fit(X, y, classes=np.arange(12))
+    assert model.n_labels_ == 12
+    assert model.predict(X[:2]).shape == (2,)
+    new = np.full((20, 12), 9, np.float32)
+    assert not np.isin(model.predict_topk(new, k=12).labels, [4, 9, 10, 11]).any()
+    tree = model.noise_.tree
+    model.set_params(refresh_after=1).partial_fit(new, np.full(20, 11))
+    assert (model.predict(new) == 11).all()
+    assert model.noise_.tree is tree
+
+
+def test_samples_that_do_not_fit_the_model_are_refused():
+    X, y = blobs()
+    model = model_of().fit(X, y)
+    with pytest.raises(FeaturesError, match="12"):
+        model.partial_fit(X[:, :5], y)
+    with pytest.raises(LabelsError, match="9"):
+        model.partial_fit(X, np.full(len(X), 9))
+    with pytest.raises(LabelsError):
+        model_of().partial_fit(X, y, classes=["a", "b"])
+    with pytest.raises(LabelsError):
+        model_of().partial_fit(X, y, classes=[0, 1])
+
+
+def test_label_ids_out_of_range_are_refused():
+    X, y = blobs()
+    with pytest.raises(LabelsError):
+        model_of().fit(X, y - 1)
+    model = model_of().fit(X, y)
+    for wrong in (np.full(len(X), 9), np.full(len(X), -1)):
+        with pytest.raises(LabelsError):
+            model.predict_log_proba(X, wrong)
+    with pytest.raises(LabelsShapeError):
+        model.predict_log_proba(X, y[:3])
+    with pytest.raises(LabelsError, match="which"):
+        model.predict_log_proba(X)
+
+
+def test_the_best_epoch_is_kept():
+    X, y = blobs()
+    settings = {"validation_fraction": 0.2, "learning_rate": 0.3, "patience": 2}
+    model = model_of(epochs=30, **settings).fit(X, y)
+    scores = model.validation_scores_
+    first, last = np.argmax(scores), len(scores) - 1 - np.argmax(scores[::-1])
+    assert len(scores) == min(30, first + 1 + 2)
+    again = model_of(epochs=int(last) + 1, **settings).fit(X, y)
+    assert again.validation_scores_ == scores[: last + 1]
+    np.testing.assert_array_equal(model.scores_.weights, again.scores_.weights)
+
+
+def test_no_time_is_time_for_one_chunk(monkeypatch):
+    monkeypatch.setattr(training, "_CHUNK", 1)
+    X, y = blobs()
+    model = model_of(epochs=10**6, max_seconds=1e-9, batch_size=10).fit(X, y)
+    assert len(model.validation_scores_) == 1
+    assert (model.scores_.bias_squares > 1e-6).any()
+
+
+def test_held_out_samples_have_only_labels_that_are_learned():
+    random = np.random.default_rng(0)
+    Y = csr_matrix(random.random((200, 40)) < 0.03)
+    rows, held_out = _split(np.zeros((200, 3)), Y, 0.4, seed=1)
+    np.testing.assert_array_equal(np.sort(np.concatenate([rows, held_out])), np.arange(200))
+    assert 10 < len(held_out) < 80
+    assert set(Y[rows].indices) == set(Y.indices)
+    assert np.diff(Y[held_out].indptr).min() > 0
+
+
+CONTINUED = [
+    {"refresh_after": 3},
+    {"objective": "augment_reduce", "sparse": True},
+    {"objective": "sampled_softmax", "shared": True, "noise": "frequency"},
+]
+
+
+@pytest.mark.parametrize("parameters", CONTINUED, ids=["refreshed", "bounds", "shared"])
+def test_an_interrupted_fit_goes_on_to_the_same_bits(tmp_path, parameters):
+    parameters = {"patience": 9, **parameters}
+    X, y = blobs(sparse=parameters.pop("sparse", False))
+    whole = model_of(epochs=6, **parameters).fit(X, y)
+    model_of(epochs=3, checkpoint=tmp_path / "c", **parameters).fit(X, y)
+    resumed = model_of(epochs=6, checkpoint=tmp_path / "c", **parameters).fit(X, y)
+    assert_same_bits(whole, resumed)
+    assert len(resumed.validation_scores_) == 6
+
+
+def test_a_resumed_fit_without_a_seed_keeps_the_one_it_had(tmp_path, monkeypatch):
+    X, y = blobs()
+    chosen = {"random_state": None, "patience": 9}
+    model_of(epochs=2, checkpoint=tmp_path / "c", **chosen).fit(X, y)
+    resumed = model_of(checkpoint=tmp_path / "c", **chosen).fit(X, y)
+    seed = umpteen.load(tmp_path / "c").state.seed
+    monkeypatch.setattr(adversarial, "check_seed", lambda _: seed)
+    assert_same_bits(resumed, model_of(**chosen).fit(X, y))
+
+
+def test_the_checkpoint_of_another_fit_is_refused(tmp_path):
+    X, y = blobs()
+    model_of(checkpoint=tmp_path / "c", epochs=1).fit(X, y)
+    for other in (model_of(learning_rate=0.5), model_of(noise="uniform")):
+        with pytest.raises(ModelPathError, match="another"):
+            other.set_params(checkpoint=tmp_path / "c").fit(X, y)
+    with pytest.raises(ModelPathError, match="another"):
+        model_of(checkpoint=tmp_path / "c").fit(X + 1, y)
+    model_of().fit(X, y).save(tmp_path / "model")
+    with pytest.raises(ModelPathError, match="another"):
+        model_of(checkpoint=tmp_path / "model").fit(X, y)
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from umpteen import AdversarialSoftmax
+from umpteen.softmax.training import State
+
+original = State.noted
+
+def noted(state, score):
+    original(state, score)
+    if state.epoch == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+State.noted = noted
+data = np.load(sys.argv[1])
+model = AdversarialSoftmax(epochs=5, patience=9, checkpoint=sys.argv[2])
+model.set_params(objective="negative_sampling", regularizer=1e-4, learning_rate=1.0, n_jobs=1)
+model.fit(data["X"], data["y"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_a_killed_fit_goes_on_to_the_same_bits(tmp_path):
+    X, y = blobs()
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path / "data.npz", tmp_path / "c"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert umpteen.load(tmp_path / "c").state.epoch == 2
+    whole = model_of(epochs=5, patience=9).fit(X, y)
+    resumed = model_of(epochs=5, patience=9, checkpoint=tmp_path / "c").fit(X, y)
+    assert_same_bits(whole, resumed)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_saved_model_answers_and_learns_with_the_same_bits(tmp_path, sparse):
+    X, y = blobs(sparse=sparse)
+    model = model_of().fit(X, y)
+    model.save(tmp_path / "m")
+    loaded = umpteen.load(tmp_path / "m")
+    assert_same_bits(model, loaded)
+    assert loaded.predict_topk(X, k=4) == model.predict_topk(X, k=4)
+    assert_same_bits(model.partial_fit(X[:50], y[:50]), loaded.partial_fit(X[:50], y[:50]))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"objective": "softmax"}, {"refresh_after": 1}])
+def test_threads_do_not_change_a_bit(monkeypatch, parameters):
+    monkeypatch.setattr(training, "_CHUNK", 50)
+    X, y = blobs()
+    one, two, four = (
+        model_of(n_jobs=n_jobs, batch_size=20, **parameters).fit(X, y) for n_jobs in (1, 2, 4)
+    )
+    assert_same_bits(one, two)
+    assert_same_bits(one, four)
+    assert one.predict_topk(X) == four.predict_topk(X)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_refreshed_tree_is_another_one_and_drawn_from_with_its_own_features(monkeypatch, sparse):
+    X, y = blobs(sparse=sparse)
+    trees, draw = [], Noise.visits
+
+    def visits(noise, reduced, *rest, **more):
+        np.testing.assert_array_equal(reduced, noise.reduce(X))
+        trees.append(noise.tree)
+        return draw(noise, reduced, *rest, **more)
+
+    monkeypatch.setattr(Noise, "visits", visits)
+    model = model_of(refresh_after=2, validation_fraction=0.0, epochs=4).fit(X, y)
+    assert trees[0] is trees[1]
+    assert trees[2] is trees[3] is model.noise_.tree
+    assert not np.array_equal(trees[0].weights_, trees[2].weights_)
+    assert model.score(X, y) > 0.6
+
+
+def test_the_best_epoch_is_kept_with_the_noise_it_was_learned_against(monkeypatch):
+    X, y = blobs()
+    scores = iter([0.9, 0.1, 0.1, 0.1])
+    noted = training.State.noted
+    monkeypatch.setattr(training.State, "noted", lambda state, _: noted(state, next(scores)))
+    model = model_of(refresh_after=1, patience=9).fit(X, y)
+    plain = model_of(epochs=1)
+    scores = iter([0.9])
+    plain.fit(X, y)
+    np.testing.assert_array_equal(model.scores_.weights, plain.scores_.weights)
+    np.testing.assert_array_equal(model.noise_.tree.weights_, plain.noise_.tree.weights_)
+
+
+def test_several_labels_share_the_probability():
+    X, y = blobs(400)
+    Y = csr_matrix(np.eye(N_CLASSES + 2)[y])
+    Y += csr_matrix((np.ones(400), (np.arange(400), 9 + (y > 4))), shape=Y.shape)
+    model = model_of(epochs=15).fit(X, Y)
+    top = model.predict_topk(X, k=2)
+    hits = [set(top.labels[row]) == set(Y[row].indices) for row in range(400)]
+    assert np.mean(hits) > 0.7
+    assert np.median(top.scores) == pytest.approx(0.5, abs=0.2)
+
+
+OBJECTIVES = [
+    {}, {"noise": "frequency"}, {"noise": "uniform"}, {"objective": "nce"},
+    {"objective": "one_vs_each"}, {"objective": "augment_reduce"}, {"objective": "softmax"},
+    {"objective": "sampled_softmax"}, {"objective": "sampled_softmax", "shared": True},
+    {"refresh_after": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", OBJECTIVES, ids=str)
+def test_corners_have_answers(parameters):
+    """One class only, constant features, no features at all, fewer rows than classes."""
+    X, y = blobs(60)
+    one = model_of(**parameters).fit(X, np.zeros(60, int)).predict_topk(X, k=2)
+    np.testing.assert_array_equal(one.labels, [[0, -1]] * 60)
+    np.testing.assert_allclose(one.scores[:, 0], 1)
+    for constant in (np.ones_like(X), np.zeros_like(X)):
+        model = model_of(epochs=20, learning_rate=0.1, **parameters).fit(constant, y)
+        answers = model.predict_topk(constant, k=N_CLASSES)
+        assert (answers.labels == answers.labels[0]).all()
+        assert np.isfinite(answers.scores[:, :-1]).all()
+    few = model_of(**parameters).fit(X[:5], csr_matrix(np.eye(100)[[0, 3, 99, 3, 50]]))
+    answers = few.predict_topk(X, k=5).labels
+    np.testing.assert_array_equal(np.sort(answers, axis=1), [[-1, 0, 3, 50, 99]] * 60)
+
+
+def test_features_decide_the_form_of_the_weights():
+    X, y = blobs()
+    assert not isinstance(model_of().fit(csr_matrix(X), y).scores_, SparseScores)
+    assert isinstance(model_of().fit(blobs(sparse=True)[0].toarray(), y).scores_, SparseScores)
+    dense, sparse = blobs(sparse=True)[0].toarray(), blobs(sparse=True)[0]
+    assert_same_bits(model_of().fit(dense, y), model_of().fit(sparse, y))
