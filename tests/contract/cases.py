@@ -60,7 +60,7 @@ CASES = {
             {"epochs": 0},
             {"objective": "hinge"},
             {"objective": "one_vs_each", "noise": "tree"},
-            {"shared": True},
+            {"shared": True, "objective": "nce"},
             {"noise": "uniform", "search": "beam"},
         ),
     ),

@@ -15,8 +15,8 @@ import umpteen
 from umpteen import AdversarialSoftmax
 from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ModelPathError
 from umpteen.softmax import adversarial, training
-from umpteen.softmax.adversarial import _split
 from umpteen.softmax.noise import Noise
+from umpteen.softmax.parts import hold_out
 from umpteen.softmax.prediction import Answers
 from umpteen.softmax.weights import SparseScores
 
@@ -202,11 +202,13 @@ def test_no_time_is_time_for_one_chunk(monkeypatch):
 def test_held_out_samples_have_only_labels_that_are_learned():
     random = np.random.default_rng(0)
     Y = csr_matrix(random.random((200, 40)) < 0.03)
-    rows, held_out = _split(np.zeros((200, 3)), Y, 0.4, seed=1)
+    training, judges = hold_out(np.arange(200)[:, None], Y, 0.4, seed=1)
+    rows, held_out = training.X.ravel(), judges.X.ravel()
     np.testing.assert_array_equal(np.sort(np.concatenate([rows, held_out])), np.arange(200))
     assert 10 < len(held_out) < 80
-    assert set(Y[rows].indices) == set(Y.indices)
-    assert np.diff(Y[held_out].indptr).min() > 0
+    assert set(training.Y.indices) == set(Y.indices)
+    assert np.diff(judges.Y.indptr).min() > 0
+    np.testing.assert_array_equal(judges.Y.toarray(), Y[held_out].toarray())
 
 
 CONTINUED = [

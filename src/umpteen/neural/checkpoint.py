@@ -3,7 +3,6 @@
 Arrays are written from the memory of the tensors, piece by piece: a checkpoint needs no memory.
 """
 
-import hashlib
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,15 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.sparse import csr_matrix
 from torch import Tensor
 from torch.optim import Optimizer
 
 from umpteen import storage
-from umpteen.errors import ModelNotFoundError, ModelPathError
 from umpteen.neural.device import generator_states, set_generator_states, shared
 from umpteen.neural.run import Counters, Run
-from umpteen.validation import Features
+from umpteen.storage.checkpoints import read_checkpoint
 
 Array = npt.NDArray[Any]
 
@@ -69,7 +66,7 @@ class Keeper:
 
     def __init__(self, folder: Path | None, every: float, fingerprint: str = "") -> None:
         self.folder, self.every, self.fingerprint = folder, every, fingerprint
-        self.found = None if folder is None else _open(folder, fingerprint)
+        self.found = None if folder is None else read_checkpoint(folder, Checkpoint, fingerprint)
         self.seed, self.device = 0, torch.device("cpu")
         self._last = time.monotonic()
 
@@ -95,38 +92,9 @@ class Keeper:
             self._last = time.monotonic()
 
 
-def fingerprint(X: Features, Y: csr_matrix, settings: dict[str, Any]) -> str:
-    """A few letters that tell this training from any other."""
-    digest = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
-    parts = (X.data, X.indices, X.indptr) if isinstance(X, csr_matrix) else (X,)
-    for array in (*parts, Y.indices, Y.indptr):
-        digest.update(repr((array.shape, array.dtype.str)).encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
-
-
 def arrays_of(tensors: dict[str, Tensor]) -> dict[str, Array]:
     """Arrays in the memory of the tensors, where that is not a graphics card's."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-
-
-def _open(folder: Path, expected: str) -> Checkpoint | None:
-    try:
-        found = storage.load(folder)
-    except ModelNotFoundError:
-        return None  # `save` says what is wrong with the folder, if anything is
-    if not isinstance(found, Checkpoint):
-        raise ModelPathError(
-            f"checkpoint={str(folder)!r} holds a {type(found).__name__}, not a checkpoint: choose "
-            "another folder"
-        )
-    if found.fingerprint != expected:
-        raise ModelPathError(
-            f"the checkpoint in {str(folder)!r} belongs to another training, with other data or "
-            f"settings (it has come to epoch {found.counters['epoch'] + 1}): pass the same as then "
-            "to continue it, choose another folder, or remove this one to begin anew"
-        )
-    return found
 
 
 def _tensors(arrays: dict[str, Array], device: torch.device) -> dict[str, Tensor]:

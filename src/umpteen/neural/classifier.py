@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import FeaturesError
-from umpteen.neural.checkpoint import Keeper, arrays_of, fingerprint
+from umpteen.neural.checkpoint import Keeper, arrays_of
 from umpteen.neural.device import find_device, one_thread, seeded, shared
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
@@ -24,6 +24,7 @@ from umpteen.neural.samples import Samples, hold_out
 from umpteen.neural.training import Settings, train
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
+from umpteen.storage.checkpoints import fingerprint
 from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]

@@ -9,15 +9,19 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from umpteen import storage
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 from umpteen.kernels import sampled_softmax as kernel
 from umpteen.progress import Verbose, progress_bar
+from umpteen.softmax.choices import OBJECTIVES, check_choices, noise_for
 from umpteen.softmax.noise import Noise
 from umpteen.softmax.noise_tree import NoiseTree
+from umpteen.softmax.parts import Part, hold_out
 from umpteen.softmax.prediction import Answers
-from umpteen.softmax.training import Checkpoint, Plan, State, fingerprint, train
+from umpteen.softmax.training import Kept, Plan, State, train
 from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form, new_scores
+from umpteen.storage.checkpoints import fingerprint, read_checkpoint
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
@@ -28,15 +32,6 @@ from umpteen.validation import (
     is_single_label,
 )
 
-OBJECTIVES = {
-    "negative_sampling": kernel.NEGATIVE_SAMPLING,
-    "nce": kernel.NCE,
-    "one_vs_each": kernel.ONE_VS_EACH,
-    "augment_reduce": kernel.AUGMENT_REDUCE,
-    "sampled_softmax": kernel.SAMPLED_SOFTMAX,
-    "softmax": kernel.SAMPLED_SOFTMAX,
-}
-_UNIFORM_ONLY = ("one_vs_each", "augment_reduce", "softmax")
 _NO_CHECKPOINT = (
     "checkpoint",
     "n_jobs",
@@ -46,8 +41,6 @@ _NO_CHECKPOINT = (
     "search",
     "beam_width",
 )
-_FEWEST = 20  # samples of which some can be held out
-_MOST_JUDGED, _MOST_SCORES = 2_000, 2e8  # held-out samples, and scores that judging them takes
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
@@ -91,7 +84,8 @@ class AdversarialSoftmax(ExtremeClassifier):
     learning_rate, batch_size : of Adagrad.
     epochs, max_seconds : at most; training ends after `patience` epochs without a better precision
         on held-out samples (`validation_fraction`, at most 2,000), and the best epoch is kept.
-        Below 20 samples none are held out. Only `max_seconds` makes a result depend on the machine.
+        Below 20 samples none are held out. The tree is not counted in
+        `max_seconds`, and only they make a result depend on the machine.
     search : "exact" compares all classes; "beam" the `2 * beam_width` classes that the tree finds.
         Both may be changed after `fit`.
     checkpoint : folder that receives the state after each epoch. `fit` with the same data and
@@ -192,18 +186,18 @@ class AdversarialSoftmax(ExtremeClassifier):
         """Learn from one class per sample, or from samples with several labels."""
         X, Y = self._check_fit(X, Y)
         X = in_its_form(X)
-        self._check_choices()
-        kept = Checkpoint(self.checkpoint, self._fingerprint(X, Y)) if self.checkpoint else None
-        state = kept.read() if kept else None
-        seed = state.seed if state else check_seed(self.random_state)
-        training, held_out = _split(X, Y, self.validation_fraction, seed)
+        check_choices(self.objective, self._noise_kind(), self.shared, self.search)
+        seed = check_seed(self.random_state)
+        mark = self._fingerprint(X, Y, seed) if self.checkpoint else ""
+        kept = read_checkpoint(self.checkpoint, Kept, mark) if self.checkpoint else None
+        state = kept.state if kept else None
+        seed = state.seed if state else seed
+        training, judges = hold_out(X, Y, self.validation_fraction, seed)
         if state is None:
-            noise = self._new_noise(X[training], Y[training])
-            bounds = np.full(len(training), float(Y.shape[1]))
-            state = State(new_scores(X[training], Y[training]), noise, bounds, seed)
-        self.seen_ = np.bincount(Y[training].indices, minlength=Y.shape[1]) > 0
-        plan = self._plan(self.refresh_after)
-        return self._learn(state, X, Y, training, held_out, plan, kept)
+            noise, bounds = self._new_noise(training), np.full(len(training), float(Y.shape[1]))
+            state = State(new_scores(training.X, training.Y), noise, bounds, seed)
+        self.seen_ = training.seen
+        return self._learn(state, training, judges, self._plan(self.refresh_after), mark)
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
         """Go on learning from more samples, `epochs` times through them.
@@ -219,9 +213,9 @@ class AdversarialSoftmax(ExtremeClassifier):
             scores = scores.widened(X, Y)
         bounds = np.full(X.shape[0], float(self.n_labels_))
         state = State(scores, self.noise_, bounds, check_seed(self.random_state))
-        self.seen_ = self.seen_ | (np.bincount(Y.indices, minlength=self.n_labels_) > 0)
-        every, nobody = np.arange(X.shape[0]), np.arange(0)
-        return self._learn(state, X, Y, every, nobody, self._plan(refresh_after=None), None)
+        more = Part(X, Y)
+        self.seen_ = self.seen_ | more.seen
+        return self._learn(state, more, None, self._plan(refresh_after=None), "")
 
     def _first_fit(self, X: Any, Y: Any, classes: Any) -> Self:
         if classes is None or not is_single_label(Y):
@@ -265,42 +259,42 @@ class AdversarialSoftmax(ExtremeClassifier):
     def _as_trained(self, X: Features) -> Features:
         return in_its_form(X, sparse=isinstance(self.scores_, SparseScores))
 
-    def _answers(self) -> Answers:
+    def _answers(self, state: State | None = None) -> Answers:
+        """Those of the fitted model, or of one in training."""
+        scores, noise = (state.model, state.noise) if state else (self.scores_, self.noise_)
         corrected = self.objective == "negative_sampling"
-        return Answers(self.scores_, self.noise_, self.seen_, corrected, self.n_jobs)
+        return Answers(scores, noise, self.seen_, corrected, self.n_jobs)
 
     def _learn(
         self,
         state: State,
-        X: Features,
-        Y: csr_matrix,
-        training: npt.NDArray[np.intp],
-        held_out: npt.NDArray[np.intp],
+        training: Part,
+        judges: Part | None,
         plan: Plan,
-        kept: Checkpoint | None,
+        mark: str,
     ) -> Self:
-        X_train, Y_train = (X, Y) if not len(held_out) else (X[training], Y[training])
+        """`mark` is the training's fingerprint, if it is to be written down."""
 
         def validate(state: State) -> float:
-            answers = Answers(
-                state.model, state.noise, self.seen_, self.objective == "negative_sampling",
-                self.n_jobs,
-            )  # fmt: skip
-            best = answers.exact(X[held_out], 1).labels[:, 0]
-            return float(np.asarray(Y[held_out, best] != 0).mean())
+            assert judges is not None
+            return judges.precision(self._answers(state))
+
+        def write(state: State) -> None:
+            storage.save(Kept(mark, state), str(self.checkpoint))
 
         with progress_bar("Training", plan.epochs, verbose=self.verbose) as bar:
             bar.advance(state.epoch)
             train(
-                state, X_train, Y_train, plan, validate=validate if len(held_out) else None,
-                after_epoch=kept.write if kept else None, bar=bar,
+                state, training.X, training.Y, plan, validate=validate if judges else None,
+                after_epoch=write if mark else None, bar=bar,
             )  # fmt: skip
         self.scores_, self.noise_ = state.best or state.model, state.best_noise or state.noise
         self.validation_scores_ = state.validation_scores
         return self
 
     def _plan(self, refresh_after: int | None) -> Plan:
-        uniform = self._noise_kind() == "uniform"
+        kind = self._noise_kind()
+        uniform = isinstance(kind, str) and kind == "uniform"
         rules = kernel.Rules(
             OBJECTIVES[self.objective], float(self.learning_rate), float(self.regularizer),
             int(self.batch_size), float(np.log(self.n_labels_)) if uniform else 0.0,
@@ -312,37 +306,18 @@ class AdversarialSoftmax(ExtremeClassifier):
         )  # fmt: skip
 
     def _noise_kind(self) -> Any:
-        if isinstance(self.noise, NoiseTree) or self.noise != "auto":
-            return self.noise
-        return "uniform" if self.objective in _UNIFORM_ONLY else "tree"
+        return noise_for(self.objective, self.noise)
 
-    def _new_noise(self, X: Features, Y: csr_matrix) -> Noise:
+    def _new_noise(self, training: Part) -> Noise:
         kind = self._noise_kind()
-        if isinstance(kind, str) and kind == "uniform":
-            return Noise.uniform(Y.shape[1])
-        if isinstance(kind, str) and kind == "frequency":
-            return Noise.by_frequency(Y)
-        tree = kind if isinstance(kind, NoiseTree) else NoiseTree(verbose=self.verbose)
-        tree = tree if isinstance(kind, NoiseTree) else tree.set_params(n_jobs=self.n_jobs)
-        return Noise.of_tree(tree, X, Y, float(self.frequency_share))
-
-    def _check_choices(self) -> None:
-        kind = self._noise_kind()
-        if self.objective in _UNIFORM_ONLY and kind != "uniform":
-            raise ParameterError(
-                f"objective={self.objective!r} draws every class alike, by its definition: leave "
-                f'noise="auto", or choose another objective for noise={self.noise!r}'
-            )
-        if self.shared and self.objective != "sampled_softmax":
-            raise ParameterError(
-                f"shared=True works with objective='sampled_softmax', not {self.objective!r}: "
-                "only there the correction is made in training, where the batch is known"
-            )
-        if self.search == "beam" and isinstance(kind, str) and kind != "tree":
-            raise ParameterError(
-                f'search="beam" goes through the noise tree, but noise is {kind!r}: use '
-                'search="exact" or noise="tree"'
-            )
+        if isinstance(kind, NoiseTree):
+            tree = kind
+        elif kind == "tree":
+            tree = NoiseTree(n_jobs=self.n_jobs, verbose=self.verbose)
+        else:
+            uniform = kind == "uniform"
+            return Noise.uniform(self.n_labels_) if uniform else Noise.by_frequency(training.Y)
+        return Noise.of_tree(tree, training.X, training.Y, float(self.frequency_share))
 
     def _check_more(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
         X, Y = self._check_fit_input(X, Y)
@@ -355,25 +330,9 @@ class AdversarialSoftmax(ExtremeClassifier):
         Y = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], self.n_labels_))
         return in_its_form(X, sparse=isinstance(self.scores_, SparseScores)), Y
 
-    def _fingerprint(self, X: Features, Y: csr_matrix) -> str:
-        parameters = {
+    def _fingerprint(self, X: Features, Y: csr_matrix, seed: int) -> str:
+        settings = {
             name: value for name, value in self.get_params().items() if name not in _NO_CHECKPOINT
         }
-        return fingerprint(X, Y, parameters)
-
-
-def _split(
-    X: Features, Y: csr_matrix, fraction: float, seed: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Rows to learn from and rows to judge by, all of whose labels the former have too."""
-    n = X.shape[0]
-    n_judged = int(min(fraction * n, _MOST_JUDGED, max(200, _MOST_SCORES // Y.shape[1])))
-    if n < _FEWEST or n_judged == 0:
-        return np.arange(n), np.arange(0)
-    order = np.random.default_rng(seed).permutation(n)
-    held_out = np.sort(order[:n_judged])
-    rest = np.sort(order[n_judged:])
-    seen = np.bincount(Y[rest].indices, minlength=Y.shape[1]) > 0
-    n_labels = np.diff(Y[held_out].indptr)
-    known = (n_labels > 0) & (Y[held_out] @ seen == n_labels)
-    return np.sort(np.concatenate([rest, held_out[~known]])), held_out[known]
+        settings["random_state"] = None if self.random_state is None else seed
+        return fingerprint(X, Y, settings)

@@ -3,17 +3,11 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from os import PathLike
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 
-from umpteen import storage
-from umpteen.errors import ModelPathError
 from umpteen.kernels.sampled_softmax import Rules
 from umpteen.progress import Bar
 from umpteen.softmax.full import train_on_all_classes
@@ -72,42 +66,13 @@ class State:
         return self.epoch >= plan.epochs or stale >= plan.patience
 
 
-class Checkpoint:
-    """A folder in which the state of one fit is kept, for it to go on after a kill."""
-
-    def __init__(self, path: str | PathLike[str], fingerprint: str) -> None:
-        self.path, self.fingerprint = Path(path), fingerprint
-
-    def read(self) -> State | None:
-        if not (self.path / "manifest.json").exists():
-            return None
-        found = storage.load(self.path)
-        if not isinstance(found, _Kept) or found.fingerprint != self.fingerprint:
-            raise ModelPathError(
-                f"{str(self.path)!r} holds the checkpoint of another fit (other data or other "
-                "parameters): remove the folder, or choose another one"
-            )
-        return found.state
-
-    def write(self, state: State) -> None:
-        storage.save(_Kept(self.fingerprint, state), self.path)
-
-
 @storable
 @dataclass(eq=False)
-class _Kept:
+class Kept:
+    """A state on disk."""
+
     fingerprint: str
     state: State
-
-
-def fingerprint(X: Features, Y: csr_matrix, parameters: dict[str, Any]) -> str:
-    """Of the data and what was asked of them."""
-    digest = blake2b(repr(sorted(parameters.items())).encode(), digest_size=16)
-    arrays = [X.indptr, X.indices, X.data] if issparse(X) else [X]
-    for array in (*arrays, Y.indptr, Y.indices):
-        digest.update(str(array.shape).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
 
 
 def train(

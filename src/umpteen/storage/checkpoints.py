@@ -1,0 +1,55 @@
+"""Checkpoints: what a later fit on the same data goes on from."""
+
+import hashlib
+from os import PathLike
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.sparse import issparse
+
+from umpteen.errors import ModelNotFoundError, ModelPathError
+
+Kind = TypeVar("Kind")
+
+
+def fingerprint(X: Any, Y: Any, settings: dict[str, Any]) -> str:
+    """A few letters that tell one training from any other, by its data and what was asked.
+
+    >>> fingerprint(np.eye(2), np.array([0, 1]), {"seed": 3}) == fingerprint(
+    ...     np.eye(2), np.array([0, 1]), {"seed": 4}
+    ... )
+    False
+    """
+    digest = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
+    for matrix in (X, Y):
+        parts: list[Any]
+        parts = [matrix.data, matrix.indices, matrix.indptr] if issparse(matrix) else [matrix]  # type: ignore[attr-defined]
+        for array in parts:
+            digest.update(repr((array.shape, array.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def read_checkpoint(folder: str | PathLike[str], kind: type[Kind], expected: str) -> Kind | None:
+    """The checkpoint in a folder, an object of `kind`; None if there is nothing yet.
+
+    Its `fingerprint` must be the `expected` one: it belongs to the same training.
+    """
+    from umpteen.storage import load
+
+    try:
+        found = load(folder)
+    except ModelNotFoundError:
+        return None  # `save` says what is wrong with the folder, if anything is
+    if not isinstance(found, kind):
+        raise ModelPathError(
+            f"checkpoint={str(folder)!r} holds a {type(found).__name__}, not a checkpoint of this "
+            "training: choose another folder"
+        )
+    if found.fingerprint != expected:  # type: ignore[attr-defined]
+        raise ModelPathError(
+            f"the checkpoint in {str(folder)!r} belongs to another training, with other data or "
+            "settings: pass the same as then to continue it, choose another folder, or remove this "
+            "one to begin anew"
+        )
+    return found
