@@ -1,5 +1,8 @@
 """If these fail, the page on Multi-Head Encoding compares heads on wrong samples or wrong terms."""
 
+import itertools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +12,15 @@ from scipy.sparse import csr_matrix, random_array
 from umpteen import reproduce
 from umpteen.multihead import LabelCode
 from umpteen.neural import FullHead, recipe
-from umpteen.reproduce.multihead import bottleneck, decomposition, labels, runs, single, speed
-from umpteen.reproduce.multihead.worker import HEADS, measure
+from umpteen.reproduce.multihead import (
+    bottleneck,
+    decomposition,
+    labels,
+    runs,
+    single,
+    speed,
+    worker,
+)
 from umpteen.reproduce.parts import Table
 
 
@@ -105,21 +115,25 @@ def test_all_cases_of_lengths_have_a_code_for_each_class():
     assert [case[1].n_heads for case in cases.values()] == [2, 2, 3, 4, 2, 2, 2, 3]
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_costs_of_each_head(alone):
-    for name in HEADS:
-        found = measure(name, alone, n_labels=200, steps=1)
+def test_costs_of_each_head(monkeypatch):
+    monkeypatch.setattr(worker, "WORDS", 500)
+    parameters = {}
+    for name, alone in itertools.product(worker.HEADS, [True, False]):
+        found = worker.measure(name, alone, n_labels=200, steps=1)
         assert min(found["step"], found["answer"]) > 0
-    assert measure("full", alone, 200, 1)["parameters"] == 200 * 513
-    assert measure("MHP", alone, 200, 1)["parameters"] == (15 + 14) * 513
+        parameters[name] = found["parameters"]
+    assert parameters["full"] == 200 * 513
+    assert parameters["MHP"] == (15 + 14) * 513
+    assert parameters["MHS"] == 200 * 512
 
 
 def test_a_process_says_what_it_measured_or_why_not(monkeypatch):
     assert speed.in_own_process("MHP", 100, 1, True)["parameters"] == 20 * 513
+    failed = SimpleNamespace(returncode=1, stderr="KeyError: 'nothing'")
+    monkeypatch.setattr(speed.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(RuntimeError, match="KeyError"):
         speed.in_own_process("nothing", 100, 1, True)
-    too_much = type("Run", (), {"returncode": 1, "stderr": "can't allocate memory"})
-    monkeypatch.setattr(speed.subprocess, "run", lambda *_, **__: too_much)
+    failed.stderr = "can't allocate memory"
     assert speed.in_own_process("full", 100, 1, True) is None
     assert speed._table({(name, 9): None for name in speed.NAMES}, 9).rows[0][1:] == [None] * 7
 

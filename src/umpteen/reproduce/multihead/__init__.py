@@ -5,7 +5,7 @@ from umpteen.reproduce.parts import Section
 
 TITLE = "Multi-Head Encoding: last layers that share the work"
 PAPER = (
-    "Liang, Zhang, Tang and others, Multi-Head Encoding for Extreme Label Classification "
+    "Liang, Zhang, Yuan and Zhang, Multi-Head Encoding for Extreme Label Classification "
     "(OHE is a full layer; MHP, MHC and MHS are ProductHead, CascadeHead and SamplingHead here)"
 )
 

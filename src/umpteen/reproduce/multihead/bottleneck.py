@@ -14,7 +14,7 @@ from umpteen.reproduce.parts import Cell, Part, Section, Table, Value
 
 _N = 100
 _CASES = (
-    ("Frobenius, 1, with bias", "frobenius", 1, True, 1.0),
+    ("Frobenius, 1, with bias", "frobenius", 1, True, None),
     ("softmax, 1, with bias", "softmax", 1, True, 100.0),
     ("softmax, 1, no bias", "softmax", 1, False, None),
     ("softmax, 2, no bias", "softmax", 2, False, None),
@@ -39,7 +39,7 @@ def sections(quick: bool) -> list[Section]:
             "a linear network with one hidden unit stalls with the Frobenius loss, but tells all "
             "classes apart with cross-entropy and softmax, whose outputs reach full rank.",
             f"{n} Gaussian samples of {n} features, each a class of its own; two linear layers, "
-            f"{epochs:,} steps of Adam on all samples, learning rate 0.01; seeds: {n_seeds}. The "
+            f"{epochs:,} steps of Adam on all samples, learning rate 0.2; seeds: {n_seeds}. The "
             "theorem asks for more than one hidden unit, or one and a bias.",
             partial(_bottlenecks, n, epochs, n_seeds),
         )
@@ -72,7 +72,7 @@ def _bottlenecks(n: int, epochs: int, n_seeds: int) -> Iterator[Part]:
 
 
 def trained(
-    n: int, hidden: int, loss: str, bias: bool, epochs: int, seed: int, rate: float = 0.01
+    n: int, hidden: int, loss: str, bias: bool, epochs: int, seed: int, rate: float = 0.2
 ) -> Trace:
     """Two linear layers, `n` to `hidden` to `n`, on samples that are each a class of their own."""
     torch.manual_seed(seed)
