@@ -163,7 +163,7 @@ def test_a_section_of_it(monkeypatch):
     monkeypatch.setattr(decomposition, "texts_task", lambda name, quick: small_task(several=True))
     training = runs.Training(2, batch_size=32, dim=16)
     parts = list(decomposition._orders(True, training)) + list(
-        decomposition._lengths(True, training, 1)
+        decomposition._lengths(True, training)
     )
     tables = [part for part in parts if isinstance(part, Table)]
     assert [len(table.rows) for table in tables] == [8, 8]

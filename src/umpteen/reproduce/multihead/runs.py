@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen import data
+from umpteen.errors import DataFormatError
 from umpteen.metrics import precision_at_k
 from umpteen.neural import Bag, NeuralClassifier, Recipe, recipe
 from umpteen.progress import progress_bar
@@ -19,6 +20,7 @@ from umpteen.text import Vectorizer
 DEPTHS = (1, 3, 5)
 LEAST_SAMPLES = 3  # of a class
 _MOST_DOCUMENTS = {"eurlex57k": 15_000}  # the size of the paper's EurLex-4K
+_FEW_DOCUMENTS = {"pydocs": 10_000}  # of fewer, hardly any share a label
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,16 +59,15 @@ def texts_task(name: str, quick: bool) -> Task:
     """A data set with several labels per sample, as TF-IDF of single words.
 
     Labels without a training sample are left out, and test samples that then have none. `quick`
-    takes 2,000 samples.
+    takes 2,000 samples, or a few more.
     """
     parts = data.load(name)
     train, test = parts.train, parts.test
     if train.texts is None or test is None or test.texts is None:
-        raise ValueError(f"{name} has no texts, or none to test on")
-    rows, test_rows = (
-        _some(len(train), 2_000 if quick else _MOST_DOCUMENTS.get(name)),
-        np.arange(min(len(test), 1_000) if quick else len(test)),
-    )
+        raise DataFormatError(f"{name} has no texts to learn from, or none to test on: add them")
+    most = _FEW_DOCUMENTS.get(name, 2_000) if quick else _MOST_DOCUMENTS.get(name)
+    rows = _some(len(train), most)
+    test_rows = np.arange(min(len(test), 1_000) if quick else len(test))
     Y = csr_matrix(train.Y[rows])
     known = np.flatnonzero(Y.getnnz(axis=0))
     Y_test = csr_matrix(test.Y[test_rows][:, known])
