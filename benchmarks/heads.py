@@ -22,32 +22,16 @@ import torch
 from harness.environment import machine, results_folder, versions
 from harness.measure import Stopwatch, peak_megabytes, reset_peak, timed
 from harness.report import made_by, table_lines, write_results
-from torch import Tensor, nn
+from torch import Tensor
 
 from umpteen.multihead import CascadeHead, ProductHead, SamplingHead
-from umpteen.neural import Head, Targets
+from umpteen.neural import FullHead, Head, Targets
 
 FEATURES, BATCH, K = 512, 128, 5
 
 
-class Full(Head):
-    """What a network has without this library: a linear layer and cross-entropy."""
-
-    def __init__(self, in_features: int, n_labels: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(in_features, n_labels)
-
-    def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        return nn.functional.cross_entropy(self.linear(features), targets.classes)
-
-    @torch.no_grad()
-    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        scores, labels = self.linear(features).topk(k)
-        return labels, scores
-
-
 HEADS: dict[str, tuple[str, Callable[[int], Head]]] = {
-    "full": ("full softmax layer", lambda n: Full(FEATURES, n)),
+    "full": ("full softmax layer", lambda n: FullHead(FEATURES, n)),
     "product": ("product, 2 heads", lambda n: ProductHead(FEATURES, n)),
     "product-3": ("product, 3 heads", lambda n: ProductHead(FEATURES, n, n_heads=3)),
     "product-groups": ("product, 4 groups of 2", lambda n: ProductHead(FEATURES, n, n_groups=4)),

@@ -118,7 +118,8 @@ def test_topk_by_blocks_is_the_same(monkeypatch):
     head = make(LabelCode.descending(1000))
     features = torch.randn(4, 3).double()
     at_once = head.topk(features, 7)
-    monkeypatch.setattr("umpteen.multihead.sampling._BLOCK_ENTRIES", 4 * 33)
+    monkeypatch.setattr("umpteen.neural.topk._BLOCK_SCORES", 4 * 33)
+    monkeypatch.setattr("umpteen.neural.topk._LEAST_BLOCK", 1)
     torch.testing.assert_close(head.topk(features, 7), at_once)
 
 

@@ -14,8 +14,8 @@ from umpteen.multihead.cascade_level import CascadeLevel
 from umpteen.multihead.cascade_loss import cross_entropy, sigmoid_loss
 from umpteen.multihead.code import LabelCode
 from umpteen.multihead.coded import CodedHead, check_batch, check_choice, code_for
-from umpteen.multihead.ordering import best_labels
 from umpteen.neural import Targets
+from umpteen.neural.topk import best_labels
 from umpteen.validation import check_k
 
 _MAX_ENTRIES = 2**25  # of gathered table rows at a time

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from umpteen.multihead.ordering import best_columns, best_positions
+from umpteen.neural.topk import best_columns, best_positions
 
 
 @dataclass
@@ -88,9 +88,9 @@ def _candidates(
     so_far: _Beginnings, scores: Tensor, k: int, edge_digit: int
 ) -> tuple[Tensor, Tensor]:
     """Which beginning is continued by which digit, both `(n, candidates)`."""
-    digits = best_columns(scores, k)[1]
+    digits = best_columns(scores, k)[0]
     i, j = _pairs(so_far.n_whole, digits.shape[1], k, scores.device)
-    at_edge = best_columns(scores[:, :edge_digit], k)[1]
+    at_edge = best_columns(scores[:, :edge_digit], k)[0]
     parents = [i.expand(len(scores), -1), torch.full_like(at_edge, so_far.n_whole)]
     return torch.cat(parents, dim=1), torch.cat([digits[:, j], at_edge], dim=1)
 

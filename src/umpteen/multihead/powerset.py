@@ -13,8 +13,8 @@ from torch.nn import functional
 from umpteen.errors import ParameterError
 from umpteen.multihead.coded import check_batch
 from umpteen.multihead.merging import best_codes
-from umpteen.multihead.ordering import best_labels
 from umpteen.neural import Head, Targets
+from umpteen.neural.topk import best_labels
 from umpteen.storage import storable
 from umpteen.validation import check_k
 

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from umpteen.multihead.code import LabelCode
 from umpteen.multihead.merging import best_codes, log_total
-from umpteen.multihead.ordering import best_by_blocks, best_labels
+from umpteen.neural.topk import best_by_blocks, best_labels
 
-_BLOCK_ENTRIES = 2**22
 _ROUNDING = 1e-9
 
 
@@ -79,12 +78,13 @@ class CodeScores:
 
     def _by_blocks(self, m: int) -> tuple[Tensor, Tensor, Tensor]:
         """The best m of all labels, whatever ties there are; O(n_labels) per sample."""
-        n = len(self.heads[0])
-        size = max(1, _BLOCK_ENTRIES // (n * self.n_groups))
-        labels, scores = best_by_blocks(
-            lambda block: self.of(self._places(block)), self.code.n_labels, m, size, self.heads[0]
-        )
-        return labels, scores, torch.zeros(n, dtype=torch.bool, device=labels.device)
+        n, device = len(self.heads[0]), self.heads[0].device
+
+        def score(first: int, last: int) -> Tensor:
+            return self.of(self._places(torch.arange(first, last, device=device)))
+
+        labels, scores = best_by_blocks(score, n * self.n_groups, self.code.n_labels, m)
+        return labels, scores, torch.zeros(n, dtype=torch.bool, device=device)
 
     def _rows(self, chosen: Tensor) -> Self:
         return replace(self, heads=[scores[chosen] for scores in self.heads])

@@ -10,12 +10,11 @@ from umpteen.errors import ParameterError
 from umpteen.multihead.code import LabelCode
 from umpteen.multihead.coded import CodedHead, check_batch, check_choice, code_for
 from umpteen.multihead.draws import distinct_others
-from umpteen.multihead.ordering import best_by_blocks
 from umpteen.multihead.row_products import row_products
 from umpteen.neural import Targets
+from umpteen.neural.topk import best_by_blocks
 from umpteen.validation import check_count, check_k
 
-_BLOCK_ENTRIES = 2**24
 _SPREAD = 0.01
 
 
@@ -91,11 +90,11 @@ class SamplingHead(CodedHead):
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         check_batch(self, features)
-        block = max(1, _BLOCK_ENTRIES // max(1, len(features)))
-        return best_by_blocks(
-            lambda labels: features @ self.table.weight[labels[0] : labels[-1] + 1].T,
-            self.n_labels, check_k(k), block, features,
-        )  # fmt: skip
+
+        def score(first: int, last: int) -> Tensor:
+            return features @ self.table.weight[first:last].T
+
+        return best_by_blocks(score, len(features), self.n_labels, check_k(k))
 
     def _shared(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of shared groups, and the columns of `labels` in them (FastSampling)."""

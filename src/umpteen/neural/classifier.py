@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy import sparse
 from scipy.sparse import csr_matrix
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -15,13 +14,14 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import FeaturesError
 from umpteen.neural.checkpoint import Keeper, arrays_of
 from umpteen.neural.device import find_device, one_thread, seeded, shared
+from umpteen.neural.fitting import choose_encoder, flat, image_shape_of, learn_inputs
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import OPTIMIZERS, SCHEDULES, make_optimizers
 from umpteen.neural.recipes import ENCODERS, HEADS, Recipe, as_recipe
 from umpteen.neural.run import Run
 from umpteen.neural.samples import Samples, hold_out
-from umpteen.neural.training import Settings, train
+from umpteen.neural.training import Settings, settings_of, train
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
 from umpteen.storage.checkpoints import fingerprint
@@ -29,7 +29,6 @@ from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, chec
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 _ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
-_DENSE = 1 / 3  # from this share of non-zero entries on, rows are treated as dense
 _MOST_JUDGED = 5
 _NOT_OF_THE_RESULT = ("checkpoint", "checkpoint_every", "device", "n_jobs", "verbose")
 
@@ -40,8 +39,10 @@ class NeuralClassifier(ExtremeClassifier):
     **Encoder**: `"bag"` for sparse rows, `"mlp"` for dense ones, `"conv"` for images
     `(n, channels, height, width)`; `"auto"` chooses by what `X` is. **Head**: `"full"`, the plain
     last layer; `"product"`, `"cascade"` and `"sampling"` of `umpteen.multihead` and `"etf"` of
-    `umpteen.collapse` are for last layers that are too big. Options go into a recipe:
-    `um.neural.recipe(um.neural.Bag, dim=512)`.
+    `umpteen.collapse` are for last layers that are too big, `"powerset"` is for sets of labels.
+    Options go into a recipe: `um.neural.recipe(um.neural.Bag, dim=512)`. A head is made for the
+    labels seen in training, or, where numbers of labels mean something to it (digits of a code),
+    for `all_labels` from 0 on.
 
     **Loss**: the head's own; `"full"` has softmax for a 1-D `Y`, otherwise binary cross-entropy.
 
@@ -58,7 +59,7 @@ class NeuralClassifier(ExtremeClassifier):
     the same bits as if it had never been interrupted, also after a kill.
 
     Sparse rows are brought to length 1, dense features and the channels of images to mean 0 and
-    deviation 1. Only labels seen in training are learned. Training uses one thread, so that the
+    deviation 1. Training uses one thread, so that the
     same seed gives the same bits for any `n_jobs`, which serves prediction; on a graphics card,
     where training is in half precision, bits may differ.
 
@@ -71,6 +72,7 @@ class NeuralClassifier(ExtremeClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "encoder": [StrOptions({"auto", *ENCODERS}), Recipe],
         "head": [StrOptions(set(HEADS)), Recipe],
+        "all_labels": ["boolean"],
         "epochs": _POSITIVE,
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "batch_size": [*_POSITIVE, StrOptions({"auto"})],
@@ -95,7 +97,7 @@ class NeuralClassifier(ExtremeClassifier):
     head_: Recipe
     inputs_: Inputs
     image_shape_: list[int]  # empty for rows
-    seen_labels_: npt.NDArray[np.int32]
+    seen_labels_: npt.NDArray[np.int32]  # those that the head has
     weights_: dict[str, npt.NDArray[Any]]
     history_: dict[str, list[float]]  # loss and held-out precision of each epoch
 
@@ -104,6 +106,7 @@ class NeuralClassifier(ExtremeClassifier):
         encoder: str | Recipe = "auto",
         head: str | Recipe = "full",
         *,
+        all_labels: bool = False,
         epochs: int = 20,
         max_seconds: float | None = None,
         batch_size: int | str = "auto",
@@ -125,6 +128,7 @@ class NeuralClassifier(ExtremeClassifier):
     ) -> None:
         self.encoder = encoder
         self.head = head
+        self.all_labels = all_labels
         self.epochs = epochs
         self.max_seconds = max_seconds
         self.batch_size = batch_size
@@ -152,16 +156,15 @@ class NeuralClassifier(ExtremeClassifier):
         check_parameters(self)
         device = find_device(self.device)  # before an earlier fit is forgotten
         seed, keeper = self._seed_and_keeper(X, Y)
-        image_shape = _image_shape(X)
+        image_shape = image_shape_of(X)
         X, labels = self._check_fit(X, Y)
-        self._choose_parts(X, image_shape)
-        self.seen_labels_ = np.flatnonzero(labels.getnnz(axis=0)).astype(np.int32)
+        self._choose_parts(X, image_shape, labels)
         labelled = np.flatnonzero(np.diff(labels.indptr))
         samples = Samples(X, labels[:, self.seen_labels_], self.inputs_, device)
         if len(labelled) < len(samples):
             samples = samples.choose(labelled)
         with one_thread(), seeded(seed, device):
-            run = self._train(samples, self._settings(len(samples), seed), keeper)
+            run = self._train(samples, settings_of(self, len(samples), seed), keeper)
         self.history_ = {"loss": run.counters.losses, "score": run.counters.scores}
         self._network = run.network.requires_grad_(False).eval()
         self.weights_ = arrays_of(self._network.state_dict())
@@ -197,27 +200,16 @@ class NeuralClassifier(ExtremeClassifier):
             parts = run_tasks(answer, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
         return TopK.concatenate(parts)
 
-    def _choose_parts(self, X: Features, image_shape: list[int]) -> None:
+    def _choose_parts(self, X: Features, image_shape: list[int], labels: csr_matrix) -> None:
         """The encoder and the head for this data, with all that their recipes need."""
-        encoder = self._encoder_for(X, image_shape)
-        kind = encoder.find().kind
-        n_channels = None
-        if kind == "images":
-            shape = tuple(encoder.options.get("image_shape", image_shape))
-            _check_image_shape(shape, X.shape)
-            encoder = Recipe(encoder.path, {**encoder.options, "image_shape": shape})
-            n_channels = shape[0]
         self.image_shape_ = image_shape
-        self.encoder_ = encoder
+        self.encoder_ = choose_encoder(self.encoder, X, image_shape)
         self.head_ = as_recipe(self.head, HEADS).with_default_loss(self.single_label_)
-        self.inputs_ = Inputs.learn(X, kind, n_channels)
-
-    def _encoder_for(self, X: Features, image_shape: list[int]) -> Recipe:
-        if self.encoder != "auto":
-            return as_recipe(self.encoder, ENCODERS)
-        entries = np.count_nonzero(X.data if sparse.issparse(X) else X)
-        rows = "mlp" if entries > _DENSE * X.shape[0] * X.shape[1] else "bag"
-        return as_recipe("conv" if image_shape else rows, ENCODERS)
+        self.inputs_ = learn_inputs(self.encoder_, X)
+        seen = np.flatnonzero(labels.getnnz(axis=0))
+        self.seen_labels_ = (
+            np.arange(self.n_labels_, dtype=np.int32) if self.all_labels else seen.astype(np.int32)
+        )
 
     def _build(self) -> Network:
         """The network before training."""
@@ -250,33 +242,18 @@ class NeuralClassifier(ExtremeClassifier):
         keeper = Keeper(Path(self.checkpoint), self.checkpoint_every, mark)
         return seed if keeper.found is None else keeper.found.seed, keeper
 
-    def _settings(self, n_samples: int, seed: int) -> Settings:
-        size = self.batch_size
-        return Settings(
-            epochs=self.epochs,
-            max_seconds=self.max_seconds,
-            batch_size=min(256, max(8, n_samples // 32)) if isinstance(size, str) else size,
-            learning_rate=self.learning_rate,
-            schedule=self.schedule,
-            warmup=self.warmup,
-            clip=self.clip,
-            averaging=self.averaging,
-            patience=self.patience,
-            seed=seed,
-        )
-
     def _check_fit_input(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
-        return super()._check_fit_input(_flat(X), Y)
+        return super()._check_fit_input(flat(X), Y)
 
     def _check_predict(self, X: Any) -> Features:
         self._check_fitted()
-        shape = _image_shape(X)
+        shape = image_shape_of(X)
         if shape and self.image_shape_ and shape != self.image_shape_:
             raise FeaturesError(
                 f"X has images of shape {tuple(shape)}, but the model was trained on "
                 f"{tuple(self.image_shape_)} (channels, height, width): resize them"
             )
-        return super()._check_predict(_flat(X))
+        return super()._check_predict(flat(X))
 
     def _forget(self) -> None:
         super()._forget()
@@ -286,20 +263,3 @@ class NeuralClassifier(ExtremeClassifier):
         state = dict(super().__getstate__())
         state.pop("_network", None)  # `weights_` say it all
         return state
-
-
-def _image_shape(X: Any) -> list[int]:
-    """(channels, height, width) of images; empty for rows."""
-    return [int(size) for size in X.shape[1:]] if getattr(X, "ndim", 2) == 4 else []
-
-
-def _flat(X: Any) -> Any:
-    return X.reshape(X.shape[0], int(np.prod(X.shape[1:]))) if _image_shape(X) else X
-
-
-def _check_image_shape(shape: tuple[int, ...], found: tuple[int, ...]) -> None:
-    if len(shape) != 3 or int(np.prod(shape)) != found[1]:
-        raise FeaturesError(
-            f"this encoder takes images, but X has shape {found}: pass X as (n, channels, height, "
-            "width), for example X.reshape(len(X), 1, 28, 28), or use encoder='mlp'"
-        )

@@ -20,6 +20,7 @@ HEADS = {
     "product": "umpteen.multihead.ProductHead",
     "cascade": "umpteen.multihead.CascadeHead",
     "sampling": "umpteen.multihead.SamplingHead",
+    "powerset": "umpteen.multihead.PowersetHead",
     "etf": "umpteen.collapse.EtfHead",
 }
 _OURS = re.compile(r"umpteen(\.(?!__)\w+)+")

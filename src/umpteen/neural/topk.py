@@ -1,4 +1,4 @@
-"""The best k labels out of many scores, exactly: equal scores stand by label id."""
+"""The best few of many scores, exactly: equal scores stand by label, lowest first."""
 
 from collections.abc import Callable
 
@@ -9,20 +9,40 @@ _BLOCK_SCORES = 2**22  # scores held at a time
 _LEAST_BLOCK = 256
 
 
-def best(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The best `k` columns of each row, and their scores; `k` is at most the number of columns.
+def best_positions(scores: Tensor, keys: Tensor, k: int) -> Tensor:
+    """The columns of the k highest scores of each row, `(n, k)`; both inputs are `(n, m)`, k <= m.
 
-    >>> best(torch.tensor([[0.5, 0.9, 0.5, 0.1]]), 2)
+    Equal scores stand by their keys. `torch.topk` alone leaves open which of equal scores it
+    takes: rows where the last place is shared are sorted in full.
+    """
+    if k == scores.shape[1]:
+        return _in_order(scores, keys)
+    highest, columns = scores.topk(k + 1, dim=1)
+    columns = columns[:, :k]
+    order = _in_order(scores.gather(1, columns), keys.gather(1, columns))
+    columns = columns.gather(1, order)
+    shared = highest[:, k - 1] == highest[:, k] if k else highest.new_zeros(len(scores)).bool()
+    if bool(shared.any()):
+        columns[shared] = _in_order(scores[shared], keys[shared])[:, :k]
+    return columns
+
+
+def best_columns(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The columns of the k highest scores of each row, and these; fewer if there are fewer.
+
+    >>> best_columns(torch.tensor([[0.5, 0.9, 0.5, 0.1]]), 2)
     (tensor([[1, 0]]), tensor([[0.9000, 0.5000]]))
     """
-    values, columns = scores.topk(k, dim=1)
-    crowded = (scores >= values[:, -1:]).sum(dim=1) > k  # torch.topk may take any of equals
-    if bool(crowded.any()):
-        order = scores[crowded].sort(dim=1, descending=True, stable=True)
-        values[crowded], columns[crowded] = order.values[:, :k], order.indices[:, :k]
-    columns, by_id = columns.sort(dim=1)
-    values, by_score = values.gather(1, by_id).sort(dim=1, descending=True, stable=True)
-    return columns.gather(1, by_score), values
+    columns = torch.arange(scores.shape[1], device=scores.device).expand_as(scores)
+    chosen = best_positions(scores, columns, min(k, scores.shape[1]))
+    return chosen, scores.gather(1, chosen)
+
+
+def best_labels(scores: Tensor, labels: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """What `Head.topk` gives, of candidates `(n, m)`; those with score -inf do not count."""
+    chosen = best_positions(scores, labels, min(k, scores.shape[1]))
+    found_scores, found_labels = scores.gather(1, chosen), labels.gather(1, chosen)
+    return padded(found_labels.masked_fill(found_scores == -torch.inf, -1), found_scores, k)
 
 
 def best_by_blocks(
@@ -30,14 +50,14 @@ def best_by_blocks(
 ) -> tuple[Tensor, Tensor]:
     """As `Head.topk`, where `score(first, last)` gives the scores of those labels, `(n, block)`."""
     size = max(_LEAST_BLOCK, _BLOCK_SCORES // max(1, n_samples))
-    labels, values = _block(score, 0, min(size, n_labels), k)
+    labels, scores = best_columns(score(0, min(size, n_labels)), k)
     for first in range(size, n_labels, size):
-        more_labels, more_values = _block(score, first, min(first + size, n_labels), k)
-        values = torch.cat([values, more_values], dim=1)
-        values, order = values.sort(dim=1, descending=True, stable=True)  # lower ids stand first
-        values = values[:, :k]
-        labels = torch.cat([labels, more_labels], dim=1).gather(1, order[:, :k])
-    return padded(labels, values, k)
+        columns, more = best_columns(score(first, min(first + size, n_labels)), k)
+        labels = torch.cat([labels, columns + first], dim=1)
+        labels, scores = best_labels(
+            torch.cat([scores, more], dim=1), labels, min(k, labels.shape[1])
+        )
+    return padded(labels, scores, k)
 
 
 def padded(labels: Tensor, scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -47,8 +67,7 @@ def padded(labels: Tensor, scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return pad(labels, missing, value=-1), pad(scores, missing, value=-torch.inf)
 
 
-def _block(
-    score: Callable[[int, int], Tensor], first: int, last: int, k: int
-) -> tuple[Tensor, Tensor]:
-    labels, values = best(score(first, last), min(k, last - first))
-    return labels + first, values
+def _in_order(scores: Tensor, keys: Tensor) -> Tensor:
+    by_key = keys.argsort(dim=1)
+    by_score = scores.gather(1, by_key).sort(dim=1, descending=True, stable=True).indices
+    return by_key.gather(1, by_score)

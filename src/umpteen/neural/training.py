@@ -2,7 +2,8 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,6 +30,16 @@ class Settings:
     averaging: float
     patience: int
     seed: int
+
+
+def settings_of(model: Any, n_samples: int, seed: int) -> Settings:
+    """A model's parameters of the same names; `batch_size="auto"` is a 32nd of the samples."""
+    chosen: dict[str, Any] = {
+        field.name: getattr(model, field.name, None) for field in fields(Settings)
+    }
+    if chosen["batch_size"] == "auto":
+        chosen["batch_size"] = min(256, max(8, n_samples // 32))
+    return Settings(**{**chosen, "seed": seed})
 
 
 def train(

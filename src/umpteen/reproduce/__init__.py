@@ -12,7 +12,10 @@ from umpteen.reproduce.parts import Figure, Section, Table, Value
 
 __all__ = ["PAPERS", "Figure", "Reproduction", "Section", "Table", "Value", "prepare"]
 
-PAPERS = {"eagle": "umpteen.reproduce.eagle"}
+PAPERS = {
+    "eagle": "umpteen.reproduce.eagle",
+    "multihead": "umpteen.reproduce.multihead",
+}
 
 
 def prepare(name: str, quick: bool = False) -> Reproduction:

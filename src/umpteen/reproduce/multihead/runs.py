@@ -1,0 +1,176 @@
+"""Data sets, networks with one head or another, and how good their answers are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen import data
+from umpteen.errors import DataFormatError
+from umpteen.metrics import precision_at_k
+from umpteen.neural import Bag, NeuralClassifier, Recipe, recipe
+from umpteen.progress import progress_bar
+from umpteen.reproduce.parts import Value
+from umpteen.text import Vectorizer
+
+DEPTHS = (1, 3, 5)
+LEAST_SAMPLES = 3  # of a class
+_MOST_DOCUMENTS = {"eurlex57k": 15_000}  # the size of the paper's EurLex-4K
+_FEW_DOCUMENTS = {"pydocs": 10_000}  # of fewer, hardly any share a label
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Samples to learn from and to test on; labels as an indicator, or one class per sample."""
+
+    name: str
+    X: Any
+    Y: Any
+    X_test: Any
+    Y_test: Any
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.Y.max()) + 1 if self.Y.ndim == 1 else int(self.Y.shape[1])
+
+    def said(self) -> str:
+        """Its size in words."""
+        what = "classes" if self.Y.ndim == 1 else "labels"
+        return (
+            f"{self.name}: {self.X.shape[0]:,} samples to learn from, {self.X_test.shape[0]:,} to "
+            f"test on, {self.n_labels:,} {what}"
+        )
+
+
+def available(names: Sequence[str]) -> list[str]:
+    """Those that can be loaded."""
+    there = data.names()
+    return [name for name in names if name in there]
+
+
+@cache
+def texts_task(name: str, quick: bool) -> Task:
+    """A data set with several labels per sample, as TF-IDF of single words.
+
+    Labels without a training sample are left out, and test samples that then have none. `quick`
+    takes 2,000 samples, or a few more.
+    """
+    parts = data.load(name)
+    train, test = parts.train, parts.test
+    if train.texts is None or test is None or test.texts is None:
+        raise DataFormatError(f"{name} has no texts to learn from, or none to test on: add them")
+    most = _FEW_DOCUMENTS.get(name, 2_000) if quick else _MOST_DOCUMENTS.get(name)
+    rows = _some(len(train), most)
+    test_rows = np.arange(min(len(test), 1_000) if quick else len(test))
+    Y = csr_matrix(train.Y[rows])
+    known = np.flatnonzero(Y.getnnz(axis=0))
+    Y_test = csr_matrix(test.Y[test_rows][:, known])
+    test_rows = test_rows[Y_test.getnnz(axis=1) > 0]
+    words = Vectorizer(ngrams=1, min_df=2)
+    X = words.fit_transform([train.texts[row] for row in rows])
+    X_test = words.transform([test.texts[row] for row in test_rows])
+    return Task(name, X, Y[:, known], X_test, csr_matrix(test.Y[test_rows][:, known]))
+
+
+@cache
+def classes_task(name: str, quick: bool) -> Task:
+    """The same with one class per sample: its rarest label with at least 3 training samples.
+
+    Test samples whose class no training sample has are left out.
+    """
+    task = texts_task(name, quick)
+    counts = task.Y.getnnz(axis=0)
+    chosen, chosen_test = (rarest(Y, counts, LEAST_SAMPLES) for Y in (task.Y, task.Y_test))
+    known = np.unique(chosen[chosen >= 0])
+    rows = np.flatnonzero(chosen >= 0)
+    test_rows = np.flatnonzero(np.isin(chosen_test, known))
+    return Task(
+        name,
+        task.X[rows],
+        np.searchsorted(known, chosen[rows]),
+        task.X_test[test_rows],
+        np.searchsorted(known, chosen_test[test_rows]),
+    )
+
+
+def rarest(Y: csr_matrix, counts: npt.NDArray[np.integer], least: int) -> npt.NDArray[np.int64]:
+    """The label of each row with the lowest of `counts` that is at least `least`; -1 if none.
+
+    >>> rarest(csr_matrix([[1, 1, 1], [0, 0, 1], [1, 0, 0]]), np.array([5, 3, 1]), 3)
+    array([ 1, -1,  0])
+    """
+    entries = Y.tocoo()
+    enough = counts[entries.col] >= least
+    rows, labels = entries.row[enough], entries.col[enough]
+    order = np.lexsort([labels, counts[labels], rows])
+    found, first = np.unique(rows[order], return_index=True)
+    chosen = np.full(Y.shape[0], -1, np.int64)
+    chosen[found] = labels[order][first]
+    return chosen
+
+
+@dataclass(frozen=True)
+class Training:
+    """How networks are trained, whatever their head."""
+
+    epochs: int
+    batch_size: int = 256
+    learning_rate: float = 3e-3
+    dim: int = 256
+
+    def said(self) -> str:
+        return (
+            f"up to {self.epochs} epochs of AdamW with learning rate {self.learning_rate:g}, the "
+            "same for all heads; of these, the best on a tenth of the training samples that is "
+            "held out is kept"
+        )
+
+    def network(self, head: Recipe, seed: int, **options: Any) -> NeuralClassifier:
+        """Words as a `Bag`, unless another encoder is given."""
+        settings: dict[str, Any] = {
+            "encoder": recipe(Bag, dim=self.dim), "epochs": self.epochs, "patience": 3,
+            "batch_size": self.batch_size, "learning_rate": self.learning_rate,
+        }  # fmt: skip
+        return NeuralClassifier(
+            **{**settings, **options}, head=head, random_state=seed, verbose=False
+        )
+
+
+def scores(task: Task, model: Any) -> Floats:
+    """Test accuracy `(1,)` for classes, otherwise precision at 1, 3 and 5; in %."""
+    if task.Y.ndim == 1:
+        answers = model.predict_topk(task.X_test, k=1).labels[:, 0]
+        return np.array([100 * np.mean(answers == task.Y_test)])
+    top = model.predict_topk(task.X_test, k=max(DEPTHS))
+    return 100 * np.asarray(precision_at_k(task.Y_test, top, DEPTHS), np.float64)
+
+
+def repeated(
+    task: Task, models: Mapping[str, Callable[[int], Any]], n_seeds: int
+) -> dict[str, Floats]:
+    """The scores of each model, made for a seed and then trained: `(seeds, depths)`."""
+    found: dict[str, list[Floats]] = {name: [] for name in models}
+    with progress_bar(task.name, n_seeds * len(models)) as bar:
+        for seed in range(n_seeds):
+            for name, make in models.items():
+                found[name].append(scores(task, make(seed).fit(task.X, task.Y)))
+                bar.advance()
+    return {name: np.stack(runs) for name, runs in found.items()}
+
+
+def value(runs: Floats, paper: float | None = None) -> Value:
+    """Mean and standard deviation over seeds."""
+    spread = float(runs.std(ddof=1)) if len(runs) > 1 else None
+    return Value(float(runs.mean()), spread, paper)
+
+
+def _some(n: int, most: int | None) -> npt.NDArray[np.int64]:
+    if most is None or most >= n:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])

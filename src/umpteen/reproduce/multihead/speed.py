@@ -1,0 +1,123 @@
+"""Figure 7a and b: time and memory against the number of classes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from umpteen.progress import progress_bar
+from umpteen.reproduce.drawing import lines
+from umpteen.reproduce.parts import Cell, Part, Section, Table, Value
+
+NAMES = ("full", "MHP", "MHC", "MHS")
+_SIZES = (1_000, 10_000, 100_000, 1_000_000)
+_PAPER_RATIOS = {"MHP": 17.0, "MHC": 4.0, "MHS": 8.0}  # at a million labels, in the text
+
+Costs: TypeAlias = dict[str, float] | None  # None: more memory than there is
+Grid: TypeAlias = dict[tuple[str, int], Costs]
+
+
+def sections(quick: bool) -> list[Section]:
+    """The heads alone, and the whole network."""
+    sizes, steps = (_SIZES[:2], 2) if quick else (_SIZES, 5)
+    claim = (
+        "with a million labels MHP is 17 times as fast as a full layer, MHC 4 times, MHS 8 times; "
+        "MHP saves 4 GB of memory, MHS needs as much as a full layer. (A whole network on a V100.)"
+    )
+    what = f"Batches of 128, 512 features, one class per sample; medians of {steps}. Each head has "
+    return [
+        Section(
+            "Figure 7, heads alone",
+            claim,
+            what + "a process of its own; random features, plain SGD.",
+            partial(_costs, sizes, steps, True),
+        ),
+        Section(
+            "Figure 7, the whole network",
+            claim,
+            what + "a process of its own, after a Bag of 50,000 words (100 per sample), with the "
+            "optimizers of NeuralClassifier.",
+            partial(_costs, sizes, steps, False),
+        ),
+    ]
+
+
+def _costs(sizes: Sequence[int], steps: int, alone: bool) -> Iterator[Part]:
+    found: Grid = {}
+    with progress_bar("Measuring", len(sizes) * len(NAMES)) as bar:
+        for n_labels in sizes:
+            for name in NAMES:
+                found[name, n_labels] = in_own_process(name, n_labels, steps, alone)
+                bar.advance()
+    for n_labels in sizes:
+        yield _table(found, n_labels)
+    yield from _figures(found, sizes)
+    if None in found.values():
+        yield "-: needs more memory than is free here."
+
+
+def in_own_process(name: str, n_labels: int, steps: int, alone: bool) -> Costs:
+    """What `worker.measure` gives; None if memory does not suffice."""
+    command = [sys.executable, "-m", "umpteen.reproduce.multihead.worker", name]
+    command += ["alone" if alone else "network", str(n_labels), str(steps)]
+    run = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+    if run.returncode == 0:
+        costs: dict[str, float] = json.loads(run.stdout)
+        return costs
+    if "memory" in run.stderr:
+        return None
+    raise RuntimeError(f"{' '.join(command)} failed:\n{run.stderr}")
+
+
+def _table(found: Grid, n_labels: int) -> Table:
+    full = found["full", n_labels]
+    rows: list[list[Cell]] = []
+    for name in NAMES:
+        costs = found[name, n_labels]
+        if costs is None:
+            rows.append([name, *[None] * 7])
+            continue
+        printed = _PAPER_RATIOS.get(name) if n_labels == 1_000_000 else None
+        rows.append([
+            name, f"{costs['parameters']:,}", Value(1e3 * costs["step"]),
+            ratio(full, costs, "step", printed), Value(1e3 * costs["answer"]),
+            ratio(full, costs, "answer"), Value(costs["step_peak"], digits=0),
+            Value(costs["answer_peak"], digits=0),
+        ])  # fmt: skip
+    return Table(
+        f"{n_labels:,} labels: a step (forward, backward, update) and the best 5 labels of a "
+        "batch; ratio: full over head. Memory beyond what was held before",
+        ["head", "parameters", "step, ms", "step, ratio", "best 5, ms", "best 5, ratio",
+         "step's peak, MB", "best 5's peak, MB"],
+        rows,
+    )  # fmt: skip
+
+
+def ratio(full: Costs, costs: Costs, key: str, paper: float | None = None) -> Value | None:
+    """How many times as much a full layer takes."""
+    if full is None or costs is None:
+        return None
+    return Value(full[key] / costs[key], paper=paper, digits=1)
+
+
+def _figures(found: Grid, sizes: Sequence[int]) -> Iterator[Part]:
+    places = [f"{n_labels:,}" for n_labels in sizes]
+    for key, what, unit, scale in (
+        ("step", "Time of a training step", "ms", 1e3),
+        ("answer", "Time of the best 5 labels", "ms", 1e3),
+        ("step_peak", "Peak of memory in training", "MB", 1.0),
+    ):
+        curves = {
+            name: [_scaled(found[name, n_labels], key, scale) for n_labels in sizes]
+            for name in NAMES
+        }
+        yield lines(
+            f"{what} (lower is better)", places, curves, x_label="labels", y_label=unit,
+            logarithmic=True,
+        )  # fmt: skip
+
+
+def _scaled(costs: Costs, key: str, scale: float) -> float | None:
+    return None if costs is None else max(scale * costs[key], 1e-3)  # a logarithm has no 0

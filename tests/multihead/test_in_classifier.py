@@ -1,0 +1,96 @@
+"""If these fail, a head that works alone cannot be trained, saved or asked as a classifier."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import umpteen as um
+from umpteen.errors import LabelsError
+from umpteen.multihead import CascadeHead, LabelCode, PowersetHead, ProductHead, SamplingHead
+from umpteen.neural import recipe
+
+N_LABELS = 12
+
+
+def samples(n=360, n_labels=N_LABELS):
+    """A sample has the features of its two labels; the first one is its class."""
+    random = np.random.default_rng(0)
+    classes = np.arange(n) % n_labels
+    others = (classes + 1 + random.integers(n_labels - 1, size=n)) % n_labels
+    Y = np.zeros((n, n_labels))
+    Y[np.arange(n), classes] = Y[np.arange(n), others] = 1
+    return csr_matrix(np.eye(n_labels)[classes]), csr_matrix(Y), classes
+
+
+def model(head, **parameters):
+    return um.NeuralClassifier(
+        "bag", head, epochs=12, batch_size=32, learning_rate=2e-2, random_state=0, **parameters
+    )
+
+
+@pytest.mark.parametrize("head", ["product", "cascade", "sampling"])
+def test_one_class_per_sample(head, tmp_path):
+    X, _, classes = samples()
+    trained = model(head).fit(X, classes)
+    assert trained.score(X, classes) == 1.0
+    assert trained.head_.options.get("loss", "softmax") == "softmax"
+    trained.save(tmp_path / "model")
+    assert um.load(tmp_path / "model").predict_topk(X, k=3) == trained.predict_topk(X, k=3)
+
+
+@pytest.mark.parametrize("head", ["cascade", "sampling", "powerset"])
+def test_several_labels_per_sample(head, tmp_path):
+    _, Y, _ = samples()
+    trained = model(head).fit(Y, Y)
+    top = trained.predict_topk(Y, k=2)
+    assert um.metrics.precision_at_k(Y, top, 2) > 0.99
+    trained.save(tmp_path / "model")
+    assert um.load(tmp_path / "model").predict_topk(Y, k=2) == top
+
+
+def test_a_product_refuses_several_labels():
+    _, Y, _ = samples()
+    with pytest.raises(LabelsError, match="one class per sample"):
+        model("product").fit(Y, Y)
+
+
+@pytest.mark.parametrize("head_class", [ProductHead, CascadeHead, SamplingHead])
+def test_the_digits_of_unseen_labels_stay_theirs(head_class, tmp_path):
+    """Of 4 x 3 codes, label 5 is unseen: without `all_labels`, 6 would get its code."""
+    X, _, classes = samples()
+    rows = classes != 5
+    head = recipe(head_class, lengths=[4, 3])
+    trained = model(head, all_labels=True).fit(X[rows], classes[rows])
+    assert trained.n_labels_ == N_LABELS
+    np.testing.assert_array_equal(trained.seen_labels_, np.arange(N_LABELS))
+    np.testing.assert_array_equal(trained.predict(X[rows]), classes[rows])
+    np.testing.assert_array_equal(model(head).fit(X[rows], classes[rows]).seen_labels_,
+                                  np.delete(np.arange(N_LABELS), 5))  # fmt: skip
+    trained.save(tmp_path / "model")
+    assert um.load(tmp_path / "model").predict_topk(X, k=12) == trained.predict_topk(X, k=12)
+
+
+def test_a_product_answers_with_a_class_it_has_never_seen():
+    """Two features tell two digits: with its digits learned from others, class 5 = (1, 2) is."""
+    classes = np.tile(np.arange(N_LABELS), 30)
+    X = csr_matrix(np.concatenate([np.eye(4)[classes // 3], np.eye(3)[classes % 3]], axis=1))
+    rows = classes != 5
+    head = recipe(ProductHead, lengths=[4, 3])
+    trained = model(head, all_labels=True).fit(X[rows], classes[rows])
+    assert trained.score(X, classes) == 1.0
+    assert model(head).fit(X[rows], classes[rows]).score(X, classes) < 1.0
+
+
+def test_an_order_of_labels_is_saved(tmp_path):
+    X, _, classes = samples()
+    code = LabelCode(N_LABELS, [4, 3]).shuffled(1)
+    trained = model(recipe(ProductHead, code=code)).fit(X, classes)
+    assert trained.score(X, classes) == 1.0
+    trained.save(tmp_path / "model")
+    assert um.load(tmp_path / "model").predict_topk(X, k=12) == trained.predict_topk(X, k=12)
+
+
+def test_sets_as_a_recipe():
+    _, Y, _ = samples()
+    trained = model(recipe(PowersetHead, labels_per_head=6)).fit(Y, Y)
+    assert um.metrics.precision_at_k(Y, trained.predict_topk(Y, k=2), 2) > 0.99
