@@ -12,7 +12,10 @@ from umpteen.reproduce.parts import Figure, Section, Table, Value
 
 __all__ = ["PAPERS", "Figure", "Reproduction", "Section", "Table", "Value", "prepare"]
 
-PAPERS = {"eagle": "umpteen.reproduce.eagle"}
+PAPERS = {
+    "adversarial": "umpteen.reproduce.adversarial",
+    "eagle": "umpteen.reproduce.eagle",
+}
 
 
 def prepare(name: str, quick: bool = False) -> Reproduction:
