@@ -13,8 +13,8 @@ from umpteen.reproduce.parts import Figure, Section, Table, Value
 __all__ = ["PAPERS", "Figure", "Reproduction", "Section", "Table", "Value", "prepare"]
 
 PAPERS = {
-    "adversarial": "umpteen.reproduce.adversarial",
     "eagle": "umpteen.reproduce.eagle",
+    "adversarial": "umpteen.reproduce.adversarial",
 }
 
 

@@ -19,7 +19,7 @@ from umpteen.softmax.training import State, train
 from umpteen.softmax.weights import new_scores
 
 _BLOCK_SCORES = 2**21
-_BETWEEN = 1.35  # from one point of a curve to the next, the factor of seconds
+_BETWEEN = 1.5  # from one point of a curve to the next, the factor of seconds
 _FOREVER = 1_000_000
 
 FloatArray = npt.NDArray[np.float32]

@@ -37,7 +37,7 @@ def sections(quick: bool) -> list[Section]:
             "Six kinds of samples, eight classes, all probabilities known; a score of its own for "
             "each pair. The tree is a NoiseTree fitted to the drawn samples; trained by the "
             "kernels of AdversarialSoftmax.",
-            partial(_theorem1, (1, 10, 100) if quick else (1, 10, 100, 1_000)),
+            partial(_theorem1, (1, 10) if quick else (1, 10, 100, 400)),
         ),
         Section(
             "Theorem 2 and Eq. 4, the gradient's signal",
