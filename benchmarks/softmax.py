@@ -257,7 +257,8 @@ def steps_table(rows: list[dict[str, Any]]) -> str:
         ours, theirs = row["umpteen"], row["torch"]
         table.append([
             f"{row['classes']:,}", f"{row['draw']:.3f}", f"{ours:.3f}",
-            f"{1e3 * BATCH / ours:,.0f}", f"{theirs:.3f}", f"{1e3 * BATCH / theirs:,.0f}", f"{theirs / ours:.1f}",
+            f"{1e3 * BATCH / ours:,.0f}", f"{theirs:.3f}",
+            f"{1e3 * BATCH / theirs:,.0f}", f"{theirs / ours:.1f}",
             f"{row['full']:,.1f}", f"{row['full'] / (ours + row['draw']):,.0f}",
         ])  # fmt: skip
     cells = [slope(rows, key) for key in ("draw", "umpteen", "torch", "full")]

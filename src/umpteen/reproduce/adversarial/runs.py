@@ -42,7 +42,7 @@ class Point(NamedTuple):
 
     @property
     def accuracy(self) -> float:
-        """The better of both: correction costs frequency noise accuracy, as it favours the rare."""
+        """The better of both: with frequency noise, that may be without correction."""
         return max(self.corrected.accuracy, self.uncorrected.accuracy)
 
 
