@@ -70,8 +70,8 @@ def _measure(name: str, quick: bool) -> Iterator[Part]:
             Value(point.corrected.accuracy), Value(point.corrected.likelihood, digits=3),
             Value(point.uncorrected.accuracy) if found.is_corrected else None,
         ])  # fmt: skip
-    columns = ["change", "learning rate", "validation, %", "seconds for the noise", "epochs", "accuracy, %",
-               "log-likelihood", "accuracy, uncorrected"]  # fmt: skip
+    columns = ["change", "learning rate", "validation, %", "seconds for the noise", "epochs",
+               "accuracy, %", "log-likelihood", "accuracy, uncorrected"]  # fmt: skip
     yield Table("On test, after the same number of seconds of training", columns, rows)
 
 
