@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from umpteen.reproduce.adversarial import figure1, runs, theorems, trees
 from umpteen.reproduce.adversarial.figure1 import headline, reached
 from umpteen.reproduce.adversarial.hierarchical import hierarchical
-from umpteen.reproduce.adversarial.methods import METHODS, Budget, Tuning
+from umpteen.reproduce.adversarial.methods import METHODS, ONE, Budget, Tuning
 from umpteen.reproduce.adversarial.runs import Point, Quality, judged, run
 from umpteen.reproduce.adversarial.tabular import Tabular
 from umpteen.reproduce.adversarial.tasks import Judges, Task, as_matrix, rarest_label, task
@@ -56,7 +56,7 @@ def test_text_tasks_have_a_class_for_every_sample():
 def test_quality_is_that_of_a_softmax_over_all_classes(sparse, monkeypatch):
     chosen = small(sparse)
     monkeypatch.setattr(runs, "_BLOCK_SCORES", 40 * 7)  # blocks of 7 rows
-    trained = run(chosen, {"n_negatives": 1, "learning_rate": 0.3, "tree": 1.0}, 0.2)
+    trained = run(chosen, {**ONE, "learning_rate": 0.3, "tree": 1.0}, 0.2)
     scores = trained.state.model.table(chosen.test.X)
     noise = trained.state.noise
     logs = noise.log_prob_table(noise.reduce(chosen.test.X))
@@ -90,7 +90,8 @@ def test_tuning_keeps_to_its_trials_and_takes_the_best(monkeypatch):
             self.setting = setting
 
         def judge(self, judges):
-            accuracy = worth[self.setting["learning_rate"]] + 1e3 * self.setting["regularizer"]
+            penalty = abs(self.setting["regularizer"] - 1e-3)
+            accuracy = worth[self.setting["learning_rate"]] - penalty
             return Point(0.0, Quality(accuracy, 0.0), Quality(0.0, 0.0))
 
     def fake(task, setting, seconds, free_noise):

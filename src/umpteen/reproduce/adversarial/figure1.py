@@ -34,8 +34,8 @@ def sections(quick: bool) -> list[Section]:
             "with classes drawn from the tree, training converges at least ten times as fast as "
             "with every baseline and ends more accurate.",
             f"{_origin(name)} One negative in each step, as in the paper, and five for umpteen, "
-            "which is AdversarialSoftmax() with tuned rates. Every method has the same number "
-            f"of trials of the same length at most ({budget(name, quick).n_trials} of "
+            "which is AdversarialSoftmax(), a sampled softmax, with tuned rates. Every method has "
+            f"the same number of trials of the same length at most ({budget(name, quick).n_trials} of "
             f"{budget(name, quick).trial:g} s), chosen by accuracy on samples that are neither "
             f"learned from nor tested on; then all train for {budget(name, quick).final:g} s, in "
             "which fitting the tree counts.",
@@ -122,7 +122,7 @@ def _finals(
 ) -> Table:
     rows: list[list[Cell]] = []
     for name, point in finals.items():
-        sampled = settings[name].get("objective", "negative_sampling") == "negative_sampling"
+        sampled = settings[name].get("objective") == "negative_sampling"
         rows.append([
             name, Value(noises[name], digits=1), Value(point.seconds, digits=1),
             Value(point.corrected.accuracy), Value(point.uncorrected.accuracy) if sampled else None,

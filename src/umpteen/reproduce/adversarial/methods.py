@@ -8,9 +8,9 @@ from umpteen.reproduce.adversarial.tasks import Task
 
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _FIRST_RATE = {True: 0.1, False: 1.0}  # of dense rows, and of sparse ones
-PENALTIES = (0.0, 1e-4, 1e-3)
+PENALTIES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
 TREES = (0.1, 1.0, 10.0, "auto")
-ONE: Setting = {"n_negatives": 1}
+ONE: Setting = {"objective": "negative_sampling", "n_negatives": 1}
 NOT_TUNED = "umpteen, not tuned"
 
 
@@ -30,7 +30,7 @@ METHODS = (
     Method("NCE", {**ONE, "objective": "nce", "frequency_share": 0.0, "tree": 0.1}, has_tree=True),
     Method("A&R", {**ONE, "objective": "augment_reduce"}),
     Method("OVE", {**ONE, "objective": "one_vs_each"}),
-    Method("umpteen", {}),
+    Method("umpteen", {"regularizer": 1e-2}),
 )
 BASELINES = ("uniform", "frequency", "NCE", "A&R", "OVE")
 
@@ -53,7 +53,7 @@ class Tuning:
         self.task, self.budget = task, budget
         self.tried: dict[tuple[Any, ...], float] = {}
         self.best: Setting = {
-            **method.setting, "learning_rate": _FIRST_RATE[task.dense], "regularizer": 1e-4,
+            "regularizer": 1e-4, **method.setting, "learning_rate": _FIRST_RATE[task.dense],
         }  # fmt: skip
         self.accuracy(self.best)
         self.search(method)

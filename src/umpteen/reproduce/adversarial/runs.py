@@ -14,7 +14,6 @@ from umpteen.progress import progress_bar
 from umpteen.reproduce.adversarial.tasks import Judges, Task, as_matrix
 from umpteen.softmax import AdversarialSoftmax, NoiseTree
 from umpteen.softmax.noise import Noise
-from umpteen.softmax.refreshing import refreshed
 from umpteen.softmax.training import State, train
 from umpteen.softmax.weights import new_scores
 
@@ -75,16 +74,14 @@ def run(
     model = _estimator(setting)
     noise, noise_seconds = _noise(task, setting)
     bounds = np.full(task.X.shape[0], float(task.n_classes))
-    state = State(new_scores(task.X, task.Y), noise, bounds)
+    state = State(new_scores(task.X, task.Y), noise, bounds, seed=0)
     corrected = model.objective == "negative_sampling"
     found = Run(state, noise_seconds, corrected)
     left = seconds if free_noise else max(seconds - noise_seconds, 0.1)
-    plan = model.set_params(max_seconds=left, epochs=_FOREVER)._plan(0, task.n_classes)
+    model.set_params(max_seconds=left, epochs=_FOREVER).n_labels_ = task.n_classes
     with progress_bar(_named(setting), 1) as bar:
-        train(
-            state, task.X, task.Y, plan, after_epoch=_refresher(found, task, model.refresh_after),
-            after_chunk=_watcher(found, judges), bar=bar,
-        )  # fmt: skip
+        plan = model._plan(model.refresh_after)
+        train(state, task.X, task.Y, plan, after_chunk=_watcher(found, judges), bar=bar)
     if judges is not None:
         found.points.append(found.judge(judges))
     return found
@@ -99,16 +96,6 @@ def _watcher(found: Run, judges: Judges | None) -> Callable[[State], None]:
             next_at[0] = state.seconds * _BETWEEN
 
     return watch
-
-
-def _refresher(found: Run, task: Task, after: int | None) -> Callable[[State], None]:
-    def refresh(state: State) -> None:
-        if state.epoch == after:
-            began = time.perf_counter()
-            refreshed(state, task.X, task.Y)
-            state.seconds += time.perf_counter() - began
-
-    return refresh
 
 
 def judged(state: State, judges: Judges, is_corrected: bool) -> tuple[Quality, Quality]:
@@ -145,8 +132,8 @@ def warm_up(task: Task) -> None:
     X, y = task.X[:300], np.arange(min(300, task.X.shape[0])) % 50
     few = Task("warm-up", X, as_matrix(y, 50), Judges(X, y), Judges(X, y))
     for setting in (
-        {}, {"noise": "uniform"}, {"noise": "frequency"}, {"objective": "nce"},
-        {"objective": "one_vs_each"}, {"objective": "sampled_softmax", "shared": True},
+        {}, {"shared": True}, {"objective": "negative_sampling"}, {"objective": "nce"},
+        {"objective": "one_vs_each"}, {"noise": "frequency"},
     ):  # fmt: skip
         run(few, setting, 0.1, few.test)
 

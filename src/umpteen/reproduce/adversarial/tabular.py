@@ -57,13 +57,19 @@ class Tabular:
     ) -> Iterator[tuple[float, float]]:
         """Deviations after so many epochs each."""
         scores = DenseScores.zeros(_N_CLASSES, _N_KINDS)
-        state = State(scores, noise, np.full(len(self.X), float(_N_CLASSES)))
+        state = State(scores, noise, np.full(len(self.X), float(_N_CLASSES)), seed=0)
         for n in epochs:
             model = AdversarialSoftmax(
-                n_negatives=1, learning_rate=learning_rate, regularizer=0.0, epochs=n, n_jobs=1
+                objective="negative_sampling",
+                n_negatives=1,
+                learning_rate=learning_rate,
+                regularizer=0.0,
+                epochs=n,
+                n_jobs=1,
             )
+            model.n_labels_ = _N_CLASSES
             with progress_bar("", n, verbose=False) as bar:
-                train(state, self.X, self.Y, model._plan(0, _N_CLASSES), bar=bar)
+                train(state, self.X, self.Y, model._plan(refresh_after=None), bar=bar)
             yield self.deviations(state.model.table(np.eye(_N_KINDS, dtype=np.float32)), noise)
 
     def optimum(self, noise: Noise) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from umpteen.progress import progress_bar
+from umpteen.reproduce.adversarial.methods import ONE
 from umpteen.reproduce.adversarial.runs import Setting, run, warm_up
 from umpteen.reproduce.adversarial.tabular import Tabular
 from umpteen.reproduce.adversarial.tasks import MADE_UP, Task, available, task
@@ -100,7 +101,7 @@ def _signal(name: str, quick: bool) -> Iterator[Part]:
 
 def _factors(chosen: Task, noise: str, seconds: float) -> list[npt.NDArray[np.float32]]:
     """After a sixteenth, a quarter and all of the training."""
-    setting = {"n_negatives": 1, "regularizer": 0.0, **_NOISES[noise]}
+    setting = {**ONE, "regularizer": 0.0, **_NOISES[noise]}
     return [
         _drawn(run(chosen, setting, part * seconds, free_noise=True).state, chosen)
         for part in (1 / 16, 1 / 4, 1)
