@@ -35,8 +35,9 @@ def sections(quick: bool) -> list[Section]:
             "with every baseline and ends more accurate.",
             f"{_origin(name)} One negative in each step, as in the paper, and five for umpteen, "
             "which is AdversarialSoftmax(), a sampled softmax, with tuned rates. Every method has "
-            f"the same number of trials of the same length at most ({budget(name, quick).n_trials} of "
-            f"{budget(name, quick).trial:g} s), chosen by accuracy on samples that are neither "
+            "the same number of trials of the same length at most "
+            f"({budget(name, quick).n_trials} of {budget(name, quick).trial:g} s), chosen "
+            "by accuracy on samples that are neither "
             f"learned from nor tested on; then all train for {budget(name, quick).final:g} s, in "
             "which fitting the tree counts.",
             partial(_measure, name, quick),
