@@ -20,6 +20,7 @@ from umpteen.softmax.weights import new_scores
 _BLOCK_SCORES = 2**21
 _BETWEEN = 1.5  # from one point of a curve to the next, the factor of seconds
 _FOREVER = 1_000_000
+_DIVERGED = -1e4  # the log-likelihood of scores that are no numbers, which JSON cannot tell
 
 FloatArray = npt.NDArray[np.float32]
 Setting = dict[str, Any]  # arguments of AdversarialSoftmax; `tree` and `max_rounds` of NoiseTree
@@ -123,7 +124,8 @@ def _hits(scores: FloatArray, y: npt.NDArray[np.int64]) -> npt.NDArray[np.float6
     best = scores.argmax(axis=1)
     top = scores[rows, best]
     total = np.log(np.exp(scores - top[:, None]).sum(axis=1))
-    return np.stack([100.0 * (best == y), scores[rows, y] - top - total], axis=1)
+    logs = np.nan_to_num(scores[rows, y] - top - total, nan=_DIVERGED, neginf=_DIVERGED)
+    return np.stack([100.0 * (best == y), logs], axis=1)
 
 
 @cache
