@@ -51,6 +51,7 @@ bench: setup
 	$(BIN)/python benchmarks/aggregated.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/heads.py
+	$(BIN)/python benchmarks/softmax.py
 
 clean:
 	rm -rf .venv .peers build dist umpteen-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

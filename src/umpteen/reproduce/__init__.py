@@ -14,6 +14,7 @@ __all__ = ["PAPERS", "Figure", "Reproduction", "Section", "Table", "Value", "pre
 
 PAPERS = {
     "eagle": "umpteen.reproduce.eagle",
+    "adversarial": "umpteen.reproduce.adversarial",
     "multihead": "umpteen.reproduce.multihead",
 }
 

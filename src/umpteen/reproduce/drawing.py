@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LINES = (
     ("#0072b2", "o", "-"), ("#d55e00", "s", "--"), ("#009e73", "^", "-."), ("#cc79a7", "D", ":"),
-    ("#000000", "v", "-"), ("#e69f00", "P", "--"),
+    ("#000000", "v", "-"), ("#e69f00", "P", "--"), ("#56b4e9", "X", "-."), ("#999999", "*", ":"),
 )  # fmt: skip
 _GREY = "#444444"
 
@@ -55,6 +55,32 @@ def lines(
     says = "; ".join(f"{name}: {_listed(y)}" for name, y in curves.items())
     numbers = {"x": list(x), "curves": dict(curves), "spreads": dict(spreads or {})}
     return Figure(caption, f"{y_label} over {x_label} {_listed(x)}. {says}", svg(picture), numbers)
+
+
+def courses(
+    caption: str,
+    x: Mapping[str, Sequence[float]],
+    y: Mapping[str, Sequence[float]],
+    *,
+    x_label: str,
+    y_label: str,
+) -> Figure:
+    """A line for each curve over places of its own, along a logarithmic axis."""
+    require("matplotlib", "plots")
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(6.4, 4.2), layout="constrained")
+    axes = picture.subplots()
+    for name, (colour, mark, dash) in zip(y, _LINES, strict=False):
+        axes.plot(
+            x[name], y[name], label=name, color=colour, marker=mark, markersize=4, linestyle=dash,
+            linewidth=1.6,
+        )  # fmt: skip
+    axes.set_xscale("log")
+    _finish(axes, x_label, y_label)
+    says = "; ".join(f"{name}: {_listed(y[name])} at {_listed(x[name])}" for name in y)
+    numbers = {"x": {name: list(x[name]) for name in y}, "y": {n: list(v) for n, v in y.items()}}
+    return Figure(caption, f"{y_label} over {x_label}. {says}", svg(picture), numbers)
 
 
 def svg(picture: "Picture") -> str:

@@ -83,12 +83,15 @@ def train(
     *,
     validate: Callable[[State], float] | None = None,
     after_epoch: Callable[[State], object] | None = None,
+    after_chunk: Callable[[State], object] = lambda state: None,
     bar: Bar,
 ) -> None:
     """Go through the samples until the plan is fulfilled; `state` is changed in place.
 
     Each epoch visits the samples in an order of its own, and its draws depend on the seed, the
     epoch and the sample only: an epoch that is done again has the same result, bit by bit.
+    `after_chunk` is called more often than `after_epoch`, each some 16,000 visits. What is done in
+    either does not count in `state.seconds`.
     """
     reduced = state.noise.reduce(X)
     rows = np.flatnonzero(np.diff(Y.indptr)).astype(np.int32)
@@ -97,9 +100,9 @@ def train(
         if state.epoch == plan.refresh_after:
             state.noise = refreshed(state.noise, state.model, X, Y)
             reduced = state.noise.reduce(X)
-        finished = _epoch(state, X, Y, rows, reduced, plan)
-        state.epoch += 1
         state.seconds += time.perf_counter() - began
+        finished = _epoch(state, X, Y, rows, reduced, plan, after_chunk)
+        state.epoch += 1
         if validate is not None:
             state.noted(validate(state))
         bar.advance(**({"P@1": state.validation_scores[-1]} if validate else {}))
@@ -116,14 +119,14 @@ def _epoch(
     rows: IntArray,
     reduced: npt.NDArray[np.float32],
     plan: Plan,
+    after_chunk: Callable[[State], object],
 ) -> bool:
     """One visit of every row; False if time ran out before."""
+    began = time.perf_counter()
     order, seed = np.random.SeedSequence([state.seed, state.epoch]).spawn(2)
     visited = np.random.default_rng(order).permutation(rows)
     size = max(1, _CHUNK // plan.rules.batch_size) * plan.rules.batch_size
     chunks = [visited[first : first + size] for first in range(0, len(visited), size)]
-    deadline = np.inf if plan.max_seconds is None else plan.max_seconds - state.seconds
-    began = time.perf_counter()
     drawn = state.noise.visits(
         reduced, Y, chunks, 0 if plan.full else plan.n_negatives,
         int(seed.generate_state(1, np.uint32)[0]), plan.n_jobs,
@@ -135,6 +138,9 @@ def _epoch(
         else:
             share = (1.0 + state.epoch) ** -0.9  # Ruiz et al. 2018
             state.model.train(plan.rules, X, chunk, labels, logs, state.bounds, share)
-        if time.perf_counter() - began > deadline:
+        state.seconds += time.perf_counter() - began
+        after_chunk(state)
+        began = time.perf_counter()
+        if plan.max_seconds is not None and state.seconds > plan.max_seconds:
             return False
     return True
