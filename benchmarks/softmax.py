@@ -3,7 +3,7 @@
     python benchmarks/softmax.py
     python benchmarks/softmax.py --quick
 
-Made-up dense features. A draw is one class from a fitted noise tree, on one thread. A training
+Made-up dense features. A draw is one class from a random noise tree, on one thread. A training
 step takes a batch of 100 samples with five negatives each; the same step with the same negatives
 is made by PyTorch (embeddings with sparse gradients, Adagrad), and by a full softmax over all
 classes. Times are medians; a slope is that of a straight line through logarithms. Each number of

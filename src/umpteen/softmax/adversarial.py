@@ -316,7 +316,7 @@ class AdversarialSoftmax(ExtremeClassifier):
             tree = NoiseTree(n_jobs=self.n_jobs, verbose=self.verbose)
         else:
             uniform = kind == "uniform"
-            return Noise.uniform(self.n_labels_) if uniform else Noise.by_frequency(training.Y)
+            return Noise.uniform(training.Y.shape[1]) if uniform else Noise.by_frequency(training.Y)
         return Noise.of_tree(tree, training.X, training.Y, float(self.frequency_share))
 
     def _check_more(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:

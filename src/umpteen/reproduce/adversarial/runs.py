@@ -14,6 +14,7 @@ from umpteen.progress import progress_bar
 from umpteen.reproduce.adversarial.tasks import Judges, Task, as_matrix
 from umpteen.softmax import AdversarialSoftmax, NoiseTree
 from umpteen.softmax.noise import Noise
+from umpteen.softmax.parts import Part
 from umpteen.softmax.training import State, train
 from umpteen.softmax.weights import new_scores
 
@@ -149,7 +150,7 @@ def _noise(task: Task, setting: Setting) -> tuple[Noise, float]:
     """What negatives are drawn from, and in how many seconds it was fitted."""
     model = _estimator(setting)
     if model._noise_kind() != "tree":
-        return model._new_noise(task.X, task.Y), 0.0
+        return model._new_noise(Part(task.X, task.Y)), 0.0
     tree, seconds = fitted_tree(task, setting.get("tree", "auto"), setting.get("max_rounds", 20))
     frequencies = Noise.by_frequency(task.Y).frequencies
     return Noise(float(model.frequency_share), frequencies, tree), seconds

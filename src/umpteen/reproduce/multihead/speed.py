@@ -24,7 +24,7 @@ def sections(quick: bool) -> list[Section]:
     sizes, steps = (_SIZES[:2], 2) if quick else (_SIZES, 5)
     claim = (
         "with a million labels MHP is 17 times as fast as a full layer, MHC 4 times, MHS 8 times; "
-        "MHP saves 4 GB of memory, MHS needs as much as a full layer. That is a whole network on a V100."
+        "MHP saves 4 GB of memory, MHS needs as much as a full layer, in a whole network on a V100."
     )
     what = f"Batches of 128, 512 features, one class per sample; medians of {steps}. Each head has "
     return [
