@@ -111,7 +111,8 @@ def _sweep(
         cells = [_value(scores[m][:, 0], paper=printed.get(m)) for m in METHODS]
         rows.append([grouping.name, *cells])
     yield Table(f"Precision at 1 in % over {over}", ["groups", *METHODS], rows)
-    yield _losses(f"Loss against the oracle over {over}", [g.name for g, _ in cases], found, over)
+    places = [grouping.name.split()[-1] for grouping, _ in cases]  # the number
+    yield _losses(f"Loss against the oracle over {over}", places, found, over)
 
 
 def _heterogeneity(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
