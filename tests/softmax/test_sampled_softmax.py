@@ -154,7 +154,8 @@ def as_sparse(model, support):
     weights = csr_matrix(support.astype(np.float32))
     at = np.nonzero(support)
     weights.data = model.weights[at]
-    return SparseScores(weights, model.biases, model.weight_squares[at], model.bias_squares).copy()
+    biases, bias_squares = model.biases.copy(), model.bias_squares.copy()
+    return SparseScores(weights, biases, model.weight_squares[at], bias_squares)
 
 
 def assert_same(model, literal, weights):
@@ -260,3 +261,33 @@ def test_more_samples_widen_the_support_and_leave_the_weights():
     assert (wide.weight_squares[~old] == np.float32(1e-8)).all()
     both = (Y.T @ X).toarray() + (more_Y.T @ more).toarray() != 0
     assert wide.weights.nnz == both.sum() > scores.weights.nnz
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_at_rest_each_class_keeps_the_mean_of_its_squares(sparse):
+    random = np.random.default_rng(0)
+    X = csr_matrix((random.random((30, 6)) < 0.3).astype(np.float32))
+    given = random.random((30, 5)) < 0.3
+    given[:, 4] = False  # a class without samples, and so without sparse weights
+    Y = csr_matrix(given)
+    scores = SparseScores.zeros(X, Y) if sparse else DenseScores.zeros(5, 6)
+    for part in (scores.weights.data if sparse else scores.weights, scores.weight_squares):
+        part[...] = random.random(part.shape) + 0.1
+    moved = scores.at_rest().in_motion()
+    weights, squares = (
+        (scores.weights.toarray(), _filled(scores))
+        if sparse
+        else (scores.weights, scores.weight_squares)
+    )
+    np.testing.assert_array_equal(moved.table(X), scores.table(X))
+    assert not np.shares_memory(moved.biases, scores.biases)
+    for label in range(5):
+        own = squares[label][weights[label] != 0]
+        new = (_filled(moved) if sparse else moved.weight_squares)[label][weights[label] != 0]
+        np.testing.assert_allclose(new, own.mean() if len(own) else [], rtol=1e-5)
+
+
+def _filled(scores):
+    """Squares as a table, like the weights."""
+    at = scores.weights
+    return csr_matrix((scores.weight_squares, at.indices, at.indptr), shape=at.shape).toarray()

@@ -208,7 +208,7 @@ class AdversarialSoftmax(ExtremeClassifier):
         if not self.__sklearn_is_fitted__():
             return self._first_fit(X, Y, classes)
         X, Y = self._check_more(X, Y)
-        scores = self.scores_.copy()
+        scores = self.scores_.in_motion()
         if isinstance(scores, SparseScores):
             scores = scores.widened(X, Y)
         bounds = np.full(X.shape[0], float(self.n_labels_))
@@ -288,7 +288,8 @@ class AdversarialSoftmax(ExtremeClassifier):
                 state, training.X, training.Y, plan, validate=validate if judges else None,
                 after_epoch=write if mark else None, bar=bar,
             )  # fmt: skip
-        self.scores_, self.noise_ = state.best or state.model, state.best_noise or state.noise
+        self.scores_ = state.best or state.model.at_rest()
+        self.noise_ = state.best_noise or state.noise
         self.validation_scores_ = state.validation_scores
         return self
 

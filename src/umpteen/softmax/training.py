@@ -56,7 +56,7 @@ class State:
     def noted(self, score: float) -> None:
         """Keep the model if no epoch before had a better score."""
         if score >= max(self.validation_scores, default=-1.0):
-            self.best, self.best_noise = self.model.copy(), self.noise
+            self.best, self.best_noise = self.model.at_rest(), self.noise
         self.validation_scores.append(score)
 
     def is_over(self, plan: Plan) -> bool:

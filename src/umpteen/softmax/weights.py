@@ -47,8 +47,11 @@ class Scores(Protocol):
     ) -> None:  # fmt: skip
         """One pass over visits of rows, see `kernels.sampled_softmax`."""
 
-    def copy(self) -> Self:
-        """With arrays of its own."""
+    def at_rest(self) -> Self:
+        """A copy for answers: of the squared gradients, each class keeps the mean alone."""
+
+    def in_motion(self) -> Self:
+        """A copy of one at rest that can be trained on."""
 
 
 @storable
@@ -82,8 +85,17 @@ class DenseScores:
     ) -> None:  # fmt: skip
         train_dense(self._arrays(), rules, X, rows, labels, logs, bounds, share)
 
-    def copy(self) -> Self:
-        return type(self)(*(part.copy() for part in self._arrays()))
+    def at_rest(self) -> Self:
+        squares = self.weight_squares.mean(axis=1, keepdims=True)
+        return type(self)(
+            self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
+        )
+
+    def in_motion(self) -> Self:
+        squares = np.broadcast_to(self.weight_squares, self.weights.shape).copy()
+        return type(self)(
+            self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
+        )
 
     def _arrays(self) -> Weights:
         return Weights(self.weights, self.biases, self.weight_squares, self.bias_squares)
@@ -148,11 +160,22 @@ class SparseScores:
             share,
         )
 
-    def copy(self) -> Self:
+    def at_rest(self) -> Self:
+        sums = np.bincount(self._classes(), self.weight_squares, len(self.biases))
+        squares = (sums / np.maximum(np.diff(self.weights.indptr), 1)).astype(np.float32)
         return type(self)(
-            self.weights.copy(), self.biases.copy(), self.weight_squares.copy(),
-            self.bias_squares.copy(),
-        )  # fmt: skip
+            self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
+        )
+
+    def in_motion(self) -> Self:
+        squares = self.weight_squares[self._classes()]
+        return type(self)(
+            self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
+        )
+
+    def _classes(self) -> npt.NDArray[np.intp]:
+        """The class of each weight."""
+        return np.repeat(np.arange(len(self.biases)), np.diff(self.weights.indptr))
 
     def _arrays(self) -> Weights:
         return Weights(self.weights.data, self.biases, self.weight_squares, self.bias_squares)
