@@ -1,5 +1,6 @@
 """The encoder that samples and labels share, as it is trained."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch.nn.functional import embedding_bag, gelu, normalize, relu
 
 from umpteen.neural import SparseRows
 
-ACTIVATIONS = {"relu": relu, "gelu": gelu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
 
 
 class Encoder(nn.Module):
@@ -54,7 +55,7 @@ class Encoder(nn.Module):
         values = self.dropout(rows.values)
         weights = self.table.weight
         if weights.device.type == "cpu" and weights.requires_grad:
-            sums = _RowSums.apply(weights, rows.columns, rows.offsets, values)
+            sums: Tensor = _RowSums.apply(weights, rows.columns, rows.offsets, values)
         else:
             sums = _sums(weights, rows.columns, rows.offsets, values)
         return normalize(self.activation(sums))

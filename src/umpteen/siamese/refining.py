@@ -46,6 +46,9 @@ class Refiner(nn.Module):
     both, f is computed anew and the vectors of features learn too.
     """
 
+    sample_bags: Tensor
+    label_bags: Tensor
+
     def __init__(
         self,
         encoder: Encoder,
@@ -79,8 +82,8 @@ class Refiner(nn.Module):
     def _bags(self, of_labels: int, ids: Ids) -> Tensor:
         known = self.label_bags if of_labels else self.sample_bags
         if self.rows is None:
-            return known[torch.from_numpy(ids).to(known.device)]  # type: ignore[index]
-        return self.encoder.bags(SparseRows.of(self.rows[of_labels][ids], known.device))  # type: ignore[arg-type]
+            return known[torch.from_numpy(ids).to(known.device)]
+        return self.encoder.bags(SparseRows.of(self.rows[of_labels][ids], known.device))
 
 
 class SampleBatches:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import csr_matrix, diags, vstack
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -133,6 +133,7 @@ class SiameseXML(ExtremeClassifier):
 
     towers_: list[Tower]
     companion_: ExtremeClassifier | None
+    label_features_: csr_matrix  # as given, completed by centroids
     history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
 
     def __init__(
@@ -140,10 +141,10 @@ class SiameseXML(ExtremeClassifier):
         *,
         dim: int = 256,
         modules: tuple[str, ...] = ("embed", "mine", "refine"),
-        epochs: int = 10,
+        epochs: int = 8,
         refine_epochs: int = 5,
         batch_size: int = 1024,
-        learning_rate: float = 5e-3,
+        learning_rate: float = 2e-3,
         refine_learning_rate: float = 2e-3,
         alpha: float = 0.75,
         loss: str = "contrastive",
@@ -151,7 +152,7 @@ class SiameseXML(ExtremeClassifier):
         skip_above: float | None = None,
         label_power: float = 0.45,
         mine_every: int = 4,
-        dropout: float = 0.0,
+        dropout: float = 0.3,
         shortlist: int = 50,
         start: str = "text",
         activation: str = "relu",
@@ -239,6 +240,7 @@ class SiameseXML(ExtremeClassifier):
         self.towers_ = [tower for tower, _ in made]
         self.history_ = [losses for _, losses in made]
         self.companion_ = companion
+        self.label_features_ = problem.label_features
         return self
 
     def encode(self, X: Any) -> FloatArray:
@@ -275,7 +277,7 @@ class SiameseXML(ExtremeClassifier):
         )  # fmt: skip
         n_new = features.shape[0]
         if X is None or Y is None:
-            samples, labels = csr_matrix((0, self.n_features_in_)), csr_matrix((0, n_new))
+            samples, labels = _no_rows(0, self.n_features_in_), _no_rows(0, n_new)
         else:
             samples = as_csr(self._check_predict(X))
             labels = check_labels(Y, n_samples=samples.shape[0])
@@ -289,7 +291,12 @@ class SiameseXML(ExtremeClassifier):
             tower.with_labels(features, _centroids(tower, samples, labels))
             for tower in self.towers_
         ]
-        self.__dict__.update(towers_=towers, n_labels_=self.n_labels_ + n_new)  # one step
+        learned = {
+            "towers_": towers,
+            "label_features_": csr_matrix(vstack([self.label_features_, features])),
+            "n_labels_": self.n_labels_ + n_new,
+        }
+        self.__dict__.update(learned)  # one step
         return self
 
     def remove_labels(self, labels: Any) -> Self:
@@ -302,6 +309,15 @@ class SiameseXML(ExtremeClassifier):
         ids = check_ids(labels, self.n_labels_)
         self.towers_ = [tower.without_labels(ids) for tower in self.towers_]
         return self
+
+    def labels_with(self, X: Any) -> csr_matrix:
+        """(samples, labels): which labels have a feature of a sample among their own, each as 1."""
+        X = as_csr(self._check_predict(X))
+        found = csr_matrix(abs(X) @ abs(self.label_features_).T)
+        found.eliminate_zeros()
+        found.sort_indices()
+        found.data[:] = 1
+        return found
 
     def _topk(self, X: Features, k: int) -> TopK:
         answering = Answering(
@@ -380,7 +396,7 @@ class SiameseXML(ExtremeClassifier):
 
 def _check_label_features(label_features: Any, n_features: int, n_labels: int) -> csr_matrix:
     if label_features is None:
-        return csr_matrix((n_labels, n_features), dtype=np.float32)
+        return _no_rows(n_labels, n_features)
     features = check_features(
         label_features, n_features=n_features, name="label_features", model="X"
     )
@@ -403,3 +419,10 @@ def _complete(label_features: csr_matrix, X: csr_matrix, Y: csr_matrix) -> csr_m
 
 def _centroids(tower: Tower, X: csr_matrix, Y: csr_matrix) -> FloatArray:
     return np.asarray(unit_rows(np.asarray(csr_matrix(Y.T) @ tower.encoder.bags(X), np.float32)))
+
+
+def _no_rows(n_rows: int, n_columns: int) -> csr_matrix:
+    """A matrix without entries."""
+    nothing: tuple[Any, ...] = (np.zeros(0, np.float32), np.zeros(0, np.int32))
+    indptr = np.zeros(n_rows + 1, np.int32)
+    return csr_matrix((*nothing, indptr), shape=(n_rows, n_columns))

@@ -73,14 +73,13 @@ class Tower:
         by_classifier = pair_products(lifted, self.classifiers.vectors, candidates)
         by_text = pair_products(bags, self.texts.vectors, candidates)
         by_centroid = pair_products(bags, self.centroids.vectors, candidates)
-        return np.float32(alpha) * by_classifier + np.float32((1 - alpha) / 2) * (
-            by_text + by_centroid
-        )
+        mean = np.float32(0.5) * (by_text + by_centroid)
+        return np.asarray(np.float32(alpha) * by_classifier + np.float32(1 - alpha) * mean)
 
     def with_labels(self, label_features: Features, centroids: FloatArray) -> "Tower":
         """With further labels; where there is no centroid (zeros), the text stands for it."""
         bags = self.encoder.bags(label_features)
-        known = centroids.any(axis=1)[:, None]
+        known = np.any(centroids, axis=1, keepdims=True)
         return replace(
             self,
             texts=_extended(self.texts, bags),

@@ -176,7 +176,7 @@ def _tower(problem: Problem, encoder: Encoder, plan: Plan, shifts: Tensor | None
     centroids = _centroids(problem.Y, fixed.bags(problem.X))
     lifted = fixed.lift(texts)
     moved = lifted if shifts is None else lifted + shifts.cpu().numpy()
-    known = centroids.any(axis=1)[:, None]
+    known = np.any(centroids, axis=1, keepdims=True)
 
     def index(vectors: FloatArray) -> LabelIndex:
         return LabelIndex(vectors, method=plan.search, n_jobs=plan.n_jobs)  # type: ignore[arg-type]
