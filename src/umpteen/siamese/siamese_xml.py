@@ -199,7 +199,7 @@ class SiameseXML(ExtremeClassifier):
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """Sizes and rates as the supplement prints them; takes hours on two cores."""
+        """Sizes and rates as the supplement prints them, and the released code's epochs; slow."""
         printed = {
             "dim": 300, "batch_size": 4096, "learning_rate": 5e-3, "refine_learning_rate": 5e-4,
             "epochs": 50, "refine_epochs": 20, "shortlist": 500, "alpha": 0.9,
