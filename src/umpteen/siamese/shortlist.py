@@ -10,6 +10,7 @@ from umpteen.search import LabelIndex
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 _BLOCK = 4096
+_SPARE = 20  # labels looked up beyond those wanted, as some are the sample's own
 
 
 def hard_negatives(
@@ -17,7 +18,7 @@ def hard_negatives(
 ) -> IntArray:
     """(n, indexes * n_each): the nearest labels by each index that are not the sample's own.
 
-    -1 where there are fewer, and where an index gives what another gave already.
+    -1 where there are fewer (perhaps for a sample with more than 20 labels), and where an index gives what another gave already.
 
     >>> index = LabelIndex([[1, 0], [0.8, 0.6], [0, 1]])
     >>> vectors = np.array([[1, 0], [0.6, 0.8]], np.float32)
@@ -44,7 +45,7 @@ def distinct(labels: IntArray) -> IntArray:
 
 
 def _block(indexes: list[LabelIndex], bags: FloatArray, Y: csr_matrix, n_each: int) -> IntArray:
-    n_own = int(np.diff(Y.indptr).max(initial=0))
+    n_own = min(int(np.diff(Y.indptr).max(initial=0)), _SPARE)
     near = [_without_own(index.topk(bags, n_each + n_own).labels, Y, n_each) for index in indexes]
     return distinct(np.concatenate(near, axis=1))
 
