@@ -18,7 +18,8 @@ def hard_negatives(
 ) -> IntArray:
     """(n, indexes * n_each): the nearest labels by each index that are not the sample's own.
 
-    -1 where there are fewer (perhaps for a sample with more than 20 labels), and where an index gives what another gave already.
+    -1 where there are fewer, perhaps for a sample with more than 20 labels, and where an index
+    gives what another gave already.
 
     >>> index = LabelIndex([[1, 0], [0.8, 0.6], [0, 1]])
     >>> vectors = np.array([[1, 0], [0.6, 0.8]], np.float32)
