@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import FeaturesError, LabelsShapeError, ParameterError
-from umpteen.neural.checkpoint import Keeper, fingerprint
+from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.device import find_device
 from umpteen.progress import Verbose
 from umpteen.search.vectors import check_ids
@@ -22,6 +22,7 @@ from umpteen.siamese.encoder import ACTIVATIONS
 from umpteen.siamese.prediction import Answering
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
+from umpteen.storage.checkpoints import fingerprint
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
