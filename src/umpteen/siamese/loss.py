@@ -46,7 +46,7 @@ def contrastive(
     >>> cosines = torch.tensor([[1.0, 0.0, 0.5]])
     >>> relevant = torch.tensor([[True, False, False]])
     >>> contrastive(cosines, relevant, ~relevant, PairLoss(0.9, 1.5), 1)
-    tensor(0.6587)
+    tensor(0.6590)
     """
     positives = (loss.of_positives(cosines) * relevant).sum(1)
     negatives = loss.of_negatives(cosines).masked_fill(~negative, 0)  # all others are above 0
