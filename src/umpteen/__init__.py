@@ -21,6 +21,7 @@ _HOME = {
     "NearestCentroid": "umpteen.centroid",
     "NeuralClassifier": "umpteen.neural",
     "Report": "umpteen.report",
+    "SiameseXML": "umpteen.siamese",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
     "evaluate": "umpteen.report",
@@ -38,6 +39,7 @@ _SUBPACKAGES = (
     "neural",
     "report",
     "search",
+    "siamese",
     "softmax",
     "text",
     "trees",
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from umpteen.linear import LabelTree
     from umpteen.neural import NeuralClassifier
     from umpteen.report import Report, evaluate
+    from umpteen.siamese import SiameseXML
     from umpteen.softmax import AdversarialSoftmax
     from umpteen.storage import load, save
     from umpteen.tagger import Tagger

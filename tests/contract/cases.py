@@ -101,6 +101,25 @@ CASES = {
             {"device": "abacus"},
         ),
     ),
+    "SiameseXML": Case(
+        lambda **parameters: umpteen.SiameseXML(**{"dim": 32, **parameters}),
+        fit=lambda model, X, Y: (
+            model.set_params(dim=16, epochs=1, refine_epochs=1, shortlist=5)
+            if getattr(X, "shape", (0,))[0] > 10_000
+            else model
+        ).fit(X, Y),
+        bad_parameters=(
+            {"modules": ("dream",)},
+            {"dim": 0},
+            {"epochs": -1},
+            {"alpha": 1.5},
+            {"loss": "hinge"},
+            {"shortlist": 0},
+            {"n_models": 0},
+            {"fuse_with": "a friend"},
+            {"device": "abacus"},
+        ),
+    ),
 }
 
 BAD_PARAMETERS = ({"n_jobs": 0}, {"n_jobs": -2}, {"n_jobs": 1.5}, {"verbose": "loud"})

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from inspect import signature
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -95,9 +96,11 @@ def _learn_new(tagger: "Tagger", new: NewLabels) -> str | None:
     own_texts = tagger._features([new.own_texts.get(name, "") for name in new.names])
     if hasattr(tagger.classifier_, "add_labels"):
         first = len(tagger.label_names_)
-        stands_for = tagger.n_samples_ / len(tagger.replay_)
+        more: dict[str, Any] = {}
+        if "negative_weight" in signature(tagger.classifier_.add_labels).parameters:
+            more["negative_weight"] = tagger.n_samples_ / len(tagger.replay_)
         tagger.classifier_.add_labels(
-            replay.X, replay.Y[:, first:], own_texts, negative_weight=stands_for
+            X=replay.X, Y=replay.Y[:, first:], label_features=own_texts, **more
         )
     else:
         _learn_again(tagger, replay)

@@ -1,0 +1,72 @@
+"""What a pair of a label and a sample costs, by its cosine v.
+
+SiameseXML takes c * exp(d * (v - 1)) as the probability that the two belong together, with
+0 < c < 1 and d >= 1. It is no sigmoid: even a cosine of 1 leaves a chance of 1 - c that they do
+not, so that every loss and every slope is finite.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class PairLoss:
+    """Negative log-likelihoods of pairs.
+
+    >>> loss = PairLoss(c=0.9, d=1.5)
+    >>> cosines = torch.tensor([-1.0, 0.0, 1.0])
+    >>> loss.of_positives(cosines)
+    tensor([3.1054, 1.6054, 0.1054])
+    >>> loss.of_negatives(cosines)
+    tensor([0.0458, 0.2242, 2.3026])
+    """
+
+    c: float
+    d: float
+
+    def of_positives(self, cosines: Tensor) -> Tensor:
+        """ln(1/c) + d (1 - v)."""
+        return -torch.log(torch.tensor(self.c)) + self.d * (1 - cosines)
+
+    def of_negatives(self, cosines: Tensor) -> Tensor:
+        """-ln(1 - c exp(d (v - 1))); a cosine that rounding has brought above 1 counts as 1."""
+        return -torch.log1p(-self.c * torch.exp(self.d * (cosines.clamp(max=1) - 1)))
+
+
+def contrastive(
+    cosines: Tensor, relevant: Tensor, negative: Tensor, loss: PairLoss, n_hardest: int
+) -> Tensor:
+    """All relevant samples of each label and its `n_hardest` negatives; the mean over labels.
+
+    `cosines` are (labels, samples), and so are `relevant` and `negative`, which say what a pair
+    may count as; a pair may count as neither.
+
+    >>> cosines = torch.tensor([[1.0, 0.0, 0.5]])
+    >>> relevant = torch.tensor([[True, False, False]])
+    >>> contrastive(cosines, relevant, ~relevant, PairLoss(0.9, 1.5), 1)
+    tensor(0.6590)
+    """
+    positives = (loss.of_positives(cosines) * relevant).sum(1)
+    negatives = loss.of_negatives(cosines).masked_fill(~negative, 0)  # all others are above 0
+    hardest = negatives.topk(min(n_hardest, negatives.shape[1]), dim=1).values.sum(1)
+    return (positives + hardest).mean()
+
+
+def softmax(cosines: Tensor, negative: Tensor, temperature: float) -> Tensor:
+    """How far each label's own sample is from winning against all negatives, and the reverse.
+
+    The sample of label i is in column i; columns beyond the labels are further negatives.
+
+    >>> cosines = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> softmax(cosines, torch.tensor([[False, True], [True, False]]), 1.0)
+    tensor(0.3133)
+    """
+    n_labels = len(cosines)
+    logits = cosines / temperature
+    own = logits.diagonal()
+    others = logits.masked_fill(~negative, -torch.inf)
+    for_labels = torch.logaddexp(own, others.logsumexp(1)) - own
+    for_samples = torch.logaddexp(own, others[:, :n_labels].logsumexp(0)) - own
+    return (for_labels.mean() + for_samples.mean()) / 2

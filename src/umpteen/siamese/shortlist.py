@@ -1,0 +1,58 @@
+"""Module II: for each sample, labels that it could be mistaken for."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen.metrics.hits import found_in
+from umpteen.search import LabelIndex
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+_BLOCK = 4096
+_SPARE = 20  # labels looked up beyond those wanted, as some are the sample's own
+
+
+def hard_negatives(
+    indexes: list[LabelIndex], bags: FloatArray, Y: csr_matrix, n_each: int
+) -> IntArray:
+    """(n, indexes * n_each): the nearest labels by each index that are not the sample's own.
+
+    -1 where there are fewer, perhaps for a sample with more than 20 labels, and where an index
+    gives what another gave already.
+
+    >>> index = LabelIndex([[1, 0], [0.8, 0.6], [0, 1]])
+    >>> vectors = np.array([[1, 0], [0.6, 0.8]], np.float32)
+    >>> hard_negatives([index, index], vectors, csr_matrix([[1, 0, 0], [0, 0, 1]]), 1)
+    array([[-1,  1],
+           [-1,  1]], dtype=int32)
+    """
+    parts = [
+        _block(indexes, bags[first : first + _BLOCK], Y[first : first + _BLOCK], n_each)
+        for first in range(0, len(bags), _BLOCK)
+    ]
+    return np.concatenate(parts)
+
+
+def distinct(labels: IntArray) -> IntArray:
+    """Each row in order of ids, what stands there twice (and -1) as -1.
+
+    >>> distinct(np.array([[2, 0, 2, -1]], np.int32))
+    array([[-1,  0, -1,  2]], dtype=int32)
+    """
+    ordered = np.sort(labels, axis=1)
+    ordered[:, :-1][ordered[:, :-1] == ordered[:, 1:]] = -1
+    return ordered
+
+
+def _block(indexes: list[LabelIndex], bags: FloatArray, Y: csr_matrix, n_each: int) -> IntArray:
+    n_own = min(int(np.diff(Y.indptr).max(initial=0)), _SPARE)
+    near = [_without_own(index.topk(bags, n_each + n_own).labels, Y, n_each) for index in indexes]
+    return distinct(np.concatenate(near, axis=1))
+
+
+def _without_own(labels: IntArray, Y: csr_matrix, n: int) -> IntArray:
+    """The first n of each row that are not relevant."""
+    wrong = (labels >= 0) & ~found_in(Y, labels)
+    order = np.argsort(~wrong, axis=1, kind="stable")[:, :n]
+    return np.take_along_axis(np.where(wrong, labels, -1), order, axis=1)

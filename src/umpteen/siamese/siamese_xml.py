@@ -1,0 +1,429 @@
+"""SiameseXML: labels by their own texts, and by what each of them learned beyond its text."""
+
+from inspect import signature
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, diags, vstack
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from umpteen.base import ExtremeClassifier, TopK
+from umpteen.errors import FeaturesError, LabelsShapeError, ParameterError
+from umpteen.neural.checkpoint import Keeper
+from umpteen.neural.device import find_device
+from umpteen.progress import Verbose
+from umpteen.search.vectors import check_ids
+from umpteen.siamese.embedding import Goal
+from umpteen.siamese.encoder import ACTIVATIONS
+from umpteen.siamese.prediction import Answering
+from umpteen.siamese.tower import Tower
+from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
+from umpteen.storage.checkpoints import fingerprint
+from umpteen.validation import (
+    N_JOBS,
+    VERBOSE,
+    Features,
+    as_csr,
+    check_features,
+    check_labels,
+    check_parameters,
+    check_seed,
+    unit_rows,
+)
+
+FloatArray = npt.NDArray[np.float32]
+
+_TEMPERATURE = 0.05
+_N_MINED = 4  # hard negatives kept per label, of which each draw takes one
+_REFINE_BATCH = 256
+_POSITIVE = Interval(Integral, 1, None, closed="left")
+_COUNT = Interval(Integral, 0, None, closed="left")
+_RATE = Interval(Real, 0, None, closed="neither")
+_SHARE = Interval(Real, 0, 1, closed="both")
+_NOT_OF_THE_RESULT = (
+    "alpha", "fuse_with", "fuse_weight", "search", "checkpoint", "checkpoint_every", "device",
+    "n_jobs", "verbose",
+)  # fmt: skip
+
+
+class SiameseXML(ExtremeClassifier):
+    """Samples and labels in one space: for labels with texts of their own, also rare and new ones.
+
+    After Dahiya et al. 2021. One encoder makes vectors of samples and of label features, so that a
+    label is found by its text even if it has few samples or none. The `modules`:
+
+    - `"embed"` (I): train the encoder on batches of labels, each with one of its samples, against
+      the hardest other samples of the batch and those that a search over samples finds every
+      `mine_every` epochs. Labels are drawn in proportion to frequency^`label_power`.
+    - `"mine"` (II): for each sample the labels nearest by text and by centroid; without it,
+      Modules III and IV learn from random negatives only.
+    - `"refine"` (III): a vector per label, the sum of its text's and of a shift that is learned.
+    - `"joint"` (IV): the same, with the vectors of features moving too.
+
+    **Scores**: `alpha` * cosine to the label's vector + (1 - `alpha`) * mean of the cosines to its
+    text and its centroid, for the `shortlist` nearest labels by each of the three.
+
+    **Label features** are in the same vocabulary as `X`. A label without any gets the centroid
+    of its samples in their place, and so do all labels if there are none; a label with neither
+    features nor samples is never predicted. `add_labels` takes new ones without training.
+
+    **Companion**: `fuse_with=LabelTree()` trains that as well and adds its scores: scores are
+    (companion + `fuse_weight` * towers) / (1 + `fuse_weight`).
+
+    Parameters
+    ----------
+    dim : length of vectors.
+    epochs, batch_size, learning_rate : of Module I; an epoch has as many draws as there are labels
+        or samples, whichever are more.
+    refine_epochs, refine_learning_rate : of Modules III and IV.
+    loss : `"contrastive"`, the paper's, or `"softmax"` over the batch at a temperature of 0.05.
+    n_negatives : hardest negatives of a label in a batch.
+    skip_above : leave out negatives that are more similar to a label than this many times its own
+        sample: many are relevant, only nobody said so. None keeps all.
+    dropout : share of a row's entries that are left out while the encoder trains.
+    start : where a label's vector begins, `"text"` (the paper's) or `"centroid"`, the text and the
+        centroid of its samples.
+    activation, residual : `"relu"` and True are the paper's encoder; `released` has the others.
+    n_models : towers with other random starts, whose scores are averaged; the paper's -3 has 3.
+    search : `"auto"`, `"exact"` or `"hnsw"`, as in `umpteen.search.LabelIndex`.
+    checkpoint, checkpoint_every : as in `NeuralClassifier`.
+
+    >>> X = csr_matrix([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=float)
+    >>> texts = csr_matrix([[1, 0, 0, 0], [0, 0, 0, 1]], dtype=float)
+    >>> model = SiameseXML(dim=16, random_state=0).fit(X, [[0], [0], [1]], label_features=texts)
+    >>> model.predict_topk(X, k=1).labels.ravel()
+    array([0, 0, 1], dtype=int32)
+    >>> model.add_labels([[0, 0, 1, 0]]).predict_topk([[0, 0, 1, 0]], k=1).labels
+    array([[2]], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "dim": [_POSITIVE],
+        "modules": [tuple, list],
+        "epochs": [_COUNT],
+        "refine_epochs": [_COUNT],
+        "batch_size": [_POSITIVE],
+        "learning_rate": [_RATE],
+        "refine_learning_rate": [_RATE],
+        "alpha": [_SHARE],
+        "loss": [StrOptions({"contrastive", "softmax"})],
+        "n_negatives": [_POSITIVE],
+        "skip_above": [_RATE, None],
+        "label_power": [Interval(Real, 0, None, closed="left")],
+        "mine_every": [_COUNT],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "shortlist": [_POSITIVE],
+        "start": [StrOptions({"text", "centroid"})],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "residual": ["boolean"],
+        "n_models": [_POSITIVE],
+        "fuse_with": [ExtremeClassifier, None],
+        "fuse_weight": [Interval(Real, 0, None, closed="left")],
+        "search": [StrOptions({"auto", "exact", "hnsw"})],
+        "checkpoint": [str, None],
+        "checkpoint_every": [Interval(Real, 0, None, closed="left")],
+        "device": [str],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    towers_: list[Tower]
+    companion_: ExtremeClassifier | None
+    label_features_: csr_matrix  # as given, completed by centroids
+    history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
+
+    def __init__(
+        self,
+        *,
+        dim: int = 256,
+        modules: tuple[str, ...] = ("embed", "mine", "refine"),
+        epochs: int = 8,
+        refine_epochs: int = 5,
+        batch_size: int = 1024,
+        learning_rate: float = 2e-3,
+        refine_learning_rate: float = 2e-3,
+        alpha: float = 0.5,
+        loss: str = "contrastive",
+        n_negatives: int = 4,
+        skip_above: float | None = None,
+        label_power: float = 0.45,
+        mine_every: int = 4,
+        dropout: float = 0.3,
+        shortlist: int = 50,
+        start: str = "text",
+        activation: str = "relu",
+        residual: bool = True,
+        n_models: int = 1,
+        fuse_with: ExtremeClassifier | None = None,
+        fuse_weight: float = 0.1,
+        search: str = "auto",
+        checkpoint: str | None = None,
+        checkpoint_every: float = 300.0,
+        device: str = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = -1,
+        verbose: Verbose = "auto",
+    ) -> None:
+        self.dim = dim
+        self.modules = modules
+        self.epochs = epochs
+        self.refine_epochs = refine_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.refine_learning_rate = refine_learning_rate
+        self.alpha = alpha
+        self.loss = loss
+        self.n_negatives = n_negatives
+        self.skip_above = skip_above
+        self.label_power = label_power
+        self.mine_every = mine_every
+        self.dropout = dropout
+        self.shortlist = shortlist
+        self.start = start
+        self.activation = activation
+        self.residual = residual
+        self.n_models = n_models
+        self.fuse_with = fuse_with
+        self.fuse_weight = fuse_weight
+        self.search = search
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Sizes and rates as the supplement prints them, and the released code's epochs; slow."""
+        printed = {
+            "dim": 300, "batch_size": 4096, "learning_rate": 5e-3, "refine_learning_rate": 5e-4,
+            "epochs": 50, "refine_epochs": 20, "shortlist": 500, "alpha": 0.9,
+            "loss": "contrastive", "skip_above": None, "dropout": 0.0, "start": "text",
+        }  # fmt: skip
+        return cls(**{**printed, **changes})
+
+    @classmethod
+    def released(cls, **changes: Any) -> Self:
+        """The paper's, with what its released code does instead: GELU, no residual block, the one
+        hardest negative of a batch and none mined, a higher rate."""
+        code = {
+            "activation": "gelu", "residual": False, "n_negatives": 1, "mine_every": 0,
+            "learning_rate": 0.01, "refine_learning_rate": 2e-4,
+        }  # fmt: skip
+        return cls.paper(**{**code, **changes})
+
+    def fit(self, X: Any, Y: Any, label_features: Any = None, token_vectors: Any = None) -> Self:
+        """Learn from samples, their labels and the labels' own features `(n_labels, n_features)`.
+
+        `token_vectors` `(n_features, dim)` are where the vectors of features begin, such as
+        pretrained ones of words; by default they are random.
+        """
+        check_parameters(self)
+        self._check_modules()
+        find_device(self.device)
+        checked, labels = self._check_fit_input(X, Y)
+        texts = _check_label_features(label_features, checked.shape[1], labels.shape[1])
+        table = self._check_token_vectors(token_vectors, checked.shape[1])
+        problem = Problem.of(as_csr(checked), _complete(texts, as_csr(checked), labels), labels)
+        seed, mark = self._seed_and_mark(problem)
+        self._check_fit(X, Y)
+        made = [
+            train_tower(problem, table, self._plan(number, mark), seed + number)
+            for number in range(self.n_models)
+        ]
+        companion = self._fitted_companion(X, Y, label_features)
+        self.towers_ = [tower for tower, _ in made]
+        self.history_ = [losses for _, losses in made]
+        self.companion_ = companion
+        self.label_features_ = problem.label_features
+        return self
+
+    def encode(self, X: Any) -> FloatArray:
+        """Vectors of samples, or of label features: `(n, dim)`, of length 1, by the first tower."""
+        X = as_csr(self._check_predict(X))
+        encoder = self.towers_[0].encoder
+        return encoder.lift(encoder.bags(X))
+
+    @property
+    def label_embeddings_(self) -> FloatArray:
+        """Vectors of the labels' texts, in the space of `encode`: `(n_labels, dim)`."""
+        self._check_fitted()
+        tower = self.towers_[0]
+        return tower.encoder.lift(tower.texts.vectors)
+
+    @property
+    def classifiers_of_labels_(self) -> FloatArray:
+        """What each label's vector has become: `(n_labels, dim)`."""
+        self._check_fitted()
+        return self.towers_[0].classifiers.vectors
+
+    def add_labels(self, label_features: Any, X: Any = None, Y: Any = None) -> Self:
+        """New labels by their features, without training; they are numbered from `n_labels_` on.
+
+        With samples `X` of them (`Y` has a column for each new label), they get centroids too,
+        and a label without features is found by those. The companion does not know new labels.
+        """
+        self._check_fitted()
+        features = as_csr(
+            check_features(
+                label_features, n_features=self.n_features_in_, name="label_features",
+                model=type(self).__name__,
+            )
+        )  # fmt: skip
+        n_new = features.shape[0]
+        if X is None or Y is None:
+            samples, labels = _no_rows(0, self.n_features_in_), _no_rows(0, n_new)
+        else:
+            samples = as_csr(self._check_predict(X))
+            labels = check_labels(Y, n_samples=samples.shape[0])
+            if labels.shape[1] != n_new:
+                raise LabelsShapeError(
+                    f"label_features has {n_new:,} rows but Y has {labels.shape[1]:,} columns; "
+                    "each row of label_features describes the same column of Y"
+                )
+        features = _complete(features, samples, labels)
+        towers = [
+            tower.with_labels(features, _centroids(tower, samples, labels))
+            for tower in self.towers_
+        ]
+        learned = {
+            "towers_": towers,
+            "label_features_": csr_matrix(vstack([self.label_features_, features])),
+            "n_labels_": self.n_labels_ + n_new,
+        }
+        self.__dict__.update(learned)  # one step
+        return self
+
+    def remove_labels(self, labels: Any) -> Self:
+        """Forget labels: they are not predicted any more. The ids of the others stay."""
+        self._check_fitted()
+        if self.companion_ is not None:
+            raise ParameterError(
+                "labels cannot be removed from a model with a companion (fuse_with): fit again"
+            )
+        ids = check_ids(labels, self.n_labels_)
+        self.towers_ = [tower.without_labels(ids) for tower in self.towers_]
+        return self
+
+    def labels_with(self, X: Any) -> csr_matrix:
+        """(samples, labels): which labels have a feature of a sample among their own, each as 1."""
+        X = as_csr(self._check_predict(X))
+        found = csr_matrix(abs(X) @ abs(self.label_features_).T)
+        found.eliminate_zeros()
+        found.sort_indices()
+        found.data[:] = 1
+        return found
+
+    def _topk(self, X: Features, k: int) -> TopK:
+        answering = Answering(
+            self.towers_, float(self.alpha), int(self.shortlist), self.companion_,
+            float(self.fuse_weight), self.n_jobs, self.verbose,
+        )  # fmt: skip
+        return answering.topk(as_csr(X), k)
+
+    def _plan(self, number: int, mark: str) -> Plan:
+        goal = Goal(self.loss, _TEMPERATURE, int(self.n_negatives), self.skip_above)
+
+        def keeper(module: str) -> Keeper:
+            if self.checkpoint is None:
+                return Keeper(None, self.checkpoint_every)
+            folder = Path(self.checkpoint) / f"{number}-{module}"
+            return Keeper(folder, self.checkpoint_every, mark)
+
+        return Plan(
+            modules=tuple(self.modules), dim=self.dim, activation=self.activation,
+            residual=self.residual, dropout=self.dropout, goal=goal, epochs=self.epochs,
+            batch_size=self.batch_size, learning_rate=self.learning_rate, power=self.label_power,
+            mine_every=max(1, self.mine_every), n_mined=_N_MINED if self.mine_every else 0,
+            refine_epochs=self.refine_epochs, refine_batch_size=_REFINE_BATCH,
+            refine_learning_rate=self.refine_learning_rate, shortlist=self.shortlist,
+            n_random=max(1, self.shortlist // 5), start=self.start, search=self.search,
+            device=find_device(self.device), n_jobs=self.n_jobs, verbose=self.verbose,
+            keeper=keeper,
+        )  # fmt: skip
+
+    def _seed_and_mark(self, problem: Problem) -> tuple[int, str]:
+        seed = check_seed(self.random_state)
+        if self.checkpoint is None:
+            return seed, ""
+        settings = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in _NOT_OF_THE_RESULT
+        }
+        settings["random_state"] = None if self.random_state is None else seed
+        settings["label_features"] = fingerprint(problem.label_features, problem.Y, {})
+        mark = fingerprint(problem.X, problem.Y, settings)
+        if self.random_state is None:
+            first = next((name for name in MODULES if name in self.modules and name != "mine"), "")
+            found = Keeper(Path(self.checkpoint) / f"0-{first}", 0, mark).found if first else None
+            seed = seed if found is None else found.seed
+        return seed, mark
+
+    def _fitted_companion(self, X: Any, Y: Any, label_features: Any) -> ExtremeClassifier | None:
+        if self.fuse_with is None:
+            return None
+        companion = clone(self.fuse_with)
+        more = {}
+        if label_features is not None and "label_features" in signature(companion.fit).parameters:
+            more["label_features"] = label_features
+        return companion.fit(X, Y, **more)  # type: ignore[no-any-return]
+
+    def _check_modules(self) -> None:
+        unknown = [name for name in self.modules if name not in MODULES]
+        if unknown or len(set(self.modules)) < len(self.modules):
+            raise ParameterError(
+                f"modules={tuple(self.modules)!r} is not possible: name each of {MODULES} once at "
+                "the most"
+            )
+
+    def _check_token_vectors(self, vectors: Any, n_features: int) -> FloatArray | None:
+        if vectors is None:
+            return None
+        table = check_features(vectors, name="token_vectors")
+        if table.shape != (n_features, self.dim):
+            raise FeaturesError(
+                f"token_vectors has shape {table.shape}; expected {(n_features, self.dim)}: a row "
+                "for each feature of X, and dim numbers in each"
+            )
+        return table.toarray() if isinstance(table, csr_matrix) else table
+
+
+def _check_label_features(label_features: Any, n_features: int, n_labels: int) -> csr_matrix:
+    if label_features is None:
+        return _no_rows(n_labels, n_features)
+    features = check_features(
+        label_features, n_features=n_features, name="label_features", model="X"
+    )
+    if features.shape[0] != n_labels:
+        raise LabelsShapeError(
+            f"label_features has {features.shape[0]:,} rows but Y has {n_labels:,} columns; "
+            "each row of label_features describes the same column of Y"
+        )
+    return as_csr(features)
+
+
+def _complete(label_features: csr_matrix, X: csr_matrix, Y: csr_matrix) -> csr_matrix:
+    """Features of labels; of those without any, the centroid of their samples."""
+    filled = np.asarray(abs(label_features).sum(axis=1)).ravel() > 0
+    if filled.all() or Y.nnz == 0:
+        return label_features
+    missing = csr_matrix(diags((~filled).astype(np.float32)) @ Y.T @ unit_rows(X))
+    return csr_matrix(label_features + missing, dtype=np.float32)
+
+
+def _centroids(tower: Tower, X: csr_matrix, Y: csr_matrix) -> FloatArray:
+    return np.asarray(unit_rows(np.asarray(csr_matrix(Y.T) @ tower.encoder.bags(X), np.float32)))
+
+
+def _no_rows(n_rows: int, n_columns: int) -> csr_matrix:
+    """A matrix without entries."""
+    nothing: tuple[Any, ...] = (np.zeros(0, np.float32), np.zeros(0, np.int32))
+    indptr = np.zeros(n_rows + 1, np.int32)
+    return csr_matrix((*nothing, indptr), shape=(n_rows, n_columns))

@@ -1,0 +1,221 @@
+"""SiameseXML as a user meets it, beyond the contract of every classifier."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, vstack
+
+import umpteen as um
+from umpteen.errors import FeaturesError, LabelsShapeError, ModelPathError, ParameterError
+
+N_TOPICS = 12
+# Words that training never saw keep random vectors: 96 numbers tell 120 words apart, 24 do not.
+SMALL = {"dim": 96, "epochs": 4, "refine_epochs": 2, "random_state": 0}
+
+
+def topics(n_samples=120, seed=0):
+    """Topic j has ten words of its own; samples have four of them, the label's text seven."""
+    random = np.random.default_rng(seed)
+    y = np.arange(n_samples) % N_TOPICS
+    rows = np.zeros((n_samples + N_TOPICS, 10 * N_TOPICS), np.float32)
+    for row, topic in enumerate([*y, *range(N_TOPICS)]):
+        n_words = 4 if row < n_samples else 7
+        rows[row, 10 * topic + random.permutation(10)[:n_words]] = 1
+    Y = csr_matrix(np.eye(N_TOPICS, dtype=np.float32)[y])
+    return csr_matrix(rows[:n_samples]), Y, csr_matrix(rows[n_samples:])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"loss": "softmax", "dropout": 0.2},
+        {"modules": ("embed",)},
+        {"modules": ("refine",)},
+        {"modules": ("embed", "mine", "refine", "joint")},
+        {"start": "centroid", "skip_above": 0.95},
+        {"n_models": 3, "epochs": 2},
+        {"activation": "gelu", "residual": False, "mine_every": 0},
+        {"fuse_with": um.LabelTree()},
+    ],
+)
+def test_topics_are_found_by_every_variant(changes):
+    X, Y, texts = topics()
+    model = um.SiameseXML(**{**SMALL, **changes}).fit(X[:84], Y[:84], label_features=texts)
+    assert model.score(X[84:], Y[84:]) > 0.8
+    assert [set(losses) for losses in model.history_] == [
+        set(model.modules) - {"mine"}
+    ] * model.n_models
+
+
+def test_training_makes_labels_and_their_samples_alike():
+    X, Y, texts = topics()
+    before = um.SiameseXML(**{**SMALL, "modules": ()}).fit(X, Y, label_features=texts)
+    after = um.SiameseXML(**{**SMALL, "modules": ("embed",), "epochs": 8}).fit(X, Y, texts)
+    similarity = [
+        np.einsum("ij,ij->i", model.encode(X), model.label_embeddings_[Y.indices]).mean()
+        for model in (before, after)
+    ]
+    assert similarity[1] > similarity[0] + 0.1
+
+
+def test_refining_begins_at_the_scores_of_the_texts():
+    """Lemma 2: what Module III does not learn, it does not spoil."""
+    X, Y, texts = topics()
+    one = um.SiameseXML(**{**SMALL, "modules": ("embed",)}).fit(X, Y, label_features=texts)
+    other = um.SiameseXML(**{**SMALL, "refine_epochs": 0}).fit(X, Y, label_features=texts)
+    assert one.predict_topk(X, k=N_TOPICS) == other.predict_topk(X, k=N_TOPICS)
+    moved = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
+    assert moved.history_[0]["refine"][-1] < moved.history_[0]["refine"][0]
+
+
+def test_scores_are_the_documented_mixture():
+    X, Y, texts = topics()
+    model = um.SiameseXML(**SMALL, alpha=0.7).fit(X, Y, label_features=texts)
+    tower = model.towers_[0]
+    bags = tower.encoder.bags(X)
+    mean = (bags @ tower.texts.vectors.T + bags @ tower.centroids.vectors.T) / 2
+    expected = 0.7 * model.encode(X) @ tower.classifiers.vectors.T + 0.3 * mean
+    scores = model.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS).toarray()
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+
+
+def test_a_companions_scores_are_added():
+    X, Y, texts = topics()
+    fused = um.SiameseXML(**SMALL, fuse_with=um.LabelTree(), fuse_weight=0.5)
+    fused.fit(X, Y, label_features=texts)
+    alone = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
+    parts = [model.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS).toarray()
+             for model in (fused, alone, fused.companion_)]  # fmt: skip
+    np.testing.assert_allclose(parts[0], (0.5 * parts[1] + parts[2]) / 1.5, atol=1e-5)
+
+
+def test_new_labels_are_found_without_training():
+    """A label that nobody has used yet must be found by its text alone."""
+    X, Y, texts = topics()
+    known = np.asarray(Y[:, :9].sum(axis=1)).ravel() > 0
+    model = um.SiameseXML(**SMALL).fit(X[known], Y[known][:, :9], label_features=texts[:9])
+    before = model.predict_topk(X[known], k=9)
+    assert model.add_labels(texts[9:]) is model
+    assert model.n_labels_ == N_TOPICS
+    top = model.predict_topk(X[~known], k=1)
+    assert np.mean(top.labels.ravel() == Y[~known].indices) > 0.8
+    again = model.predict_topk(X[known], k=N_TOPICS).to_csr(N_TOPICS)[:, :9].toarray()
+    np.testing.assert_array_equal(again, before.to_csr(9).toarray())  # old scores stay
+
+
+def test_new_labels_survive_saving(tmp_path):
+    X, Y, texts = topics()
+    model = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts).add_labels(texts[:2])
+    model.save(tmp_path / "model")
+    assert um.load(tmp_path / "model").predict_topk(X) == model.predict_topk(X)
+
+
+def test_new_labels_without_text_are_found_by_their_samples():
+    X, Y, texts = topics()
+    model = um.SiameseXML(**SMALL).fit(X[:60], Y[:60], label_features=texts)
+    empty = csr_matrix((1, X.shape[1]), dtype=np.float32)
+    unlike = csr_matrix(np.eye(X.shape[1], dtype=np.float32)[:3].sum(axis=0, keepdims=True))
+    model.add_labels(empty, X=unlike, Y=[[0]])
+    assert model.predict_topk(unlike, k=1).labels.tolist() == [[N_TOPICS]]
+
+
+def test_removed_labels_are_not_answered():
+    X, Y, texts = topics()
+    model = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts).remove_labels([0, 3])
+    assert not np.isin(model.predict_topk(X, k=N_TOPICS).labels, [0, 3]).any()
+
+
+def test_labels_without_text_or_without_samples():
+    """Label 0 has no text, label 1 no sample, label 2 neither: the last is never answered."""
+    X, Y, texts = topics()
+    texts = vstack([csr_matrix((1, X.shape[1])), texts[1:2], csr_matrix((1, X.shape[1])),
+                    texts[3:]], format="csr")  # fmt: skip
+    kept = ~np.isin(Y.indices, [1, 2])
+    model = um.SiameseXML(**SMALL).fit(X[kept], Y[kept], label_features=texts)
+    top = model.predict_topk(X, k=N_TOPICS)
+    assert not (top.labels == 2).any()
+    for label in (0, 1):
+        assert np.mean(top.labels[Y.indices == label, 0] == label) > 0.7
+
+
+def test_pretrained_vectors_are_where_features_begin():
+    X, Y, texts = topics()
+    vectors = np.random.default_rng(0).random((X.shape[1], 96)).astype(np.float32)
+    model = um.SiameseXML(**{**SMALL, "modules": ()}).fit(X, Y, texts, token_vectors=vectors)
+    np.testing.assert_array_equal(model.towers_[0].encoder.table, vectors)
+
+
+def test_a_training_is_continued_to_the_same_bits(tmp_path):
+    X, Y, texts = topics()
+    folder = str(tmp_path / "run")
+    settings = {**SMALL, "mine_every": 1, "dropout": 0.2}
+    whole = um.SiameseXML(**settings).fit(X, Y, label_features=texts)
+
+    class StoppedError(Exception):
+        pass
+
+    from umpteen.neural import checkpoint
+
+    saves, original = [], checkpoint.Keeper.save
+
+    def save(keeper, run):
+        original(keeper, run)
+        saves.append(1)
+        if len(saves) in (7, 19):
+            raise StoppedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint.Keeper, "save", save)
+        model = um.SiameseXML(**settings, checkpoint=folder, checkpoint_every=0)
+        for _ in range(2):
+            with pytest.raises(StoppedError):
+                model.fit(X, Y, label_features=texts)
+        model.fit(X, Y, label_features=texts)
+    assert model.predict_topk(X) == whole.predict_topk(X)
+    with pytest.raises(ModelPathError, match="another training"):
+        model.fit(X, Y, label_features=2 * texts[::-1])
+
+
+@pytest.mark.parametrize(
+    ("label_features", "error", "message"),
+    [
+        (np.ones((N_TOPICS, 3)), FeaturesError, "label_features has 3 features"),
+        (np.ones((5, 10 * N_TOPICS)), LabelsShapeError, "has 5 rows but Y has 12 columns"),
+        (np.full((N_TOPICS, 10 * N_TOPICS), np.nan), FeaturesError, "NaN"),
+    ],
+)
+def test_wrong_label_features_are_refused(label_features, error, message):
+    X, Y, _ = topics()
+    with pytest.raises(error, match=message):
+        um.SiameseXML(**SMALL).fit(X, Y, label_features=label_features)
+
+
+def test_other_bad_input_is_refused():
+    X, Y, texts = topics()
+    with pytest.raises(FeaturesError, match="token_vectors has shape"):
+        um.SiameseXML(**SMALL).fit(X, Y, token_vectors=np.ones((3, 96)))
+    with pytest.raises(ParameterError, match="modules"):
+        um.SiameseXML(modules=("embed", "embed")).fit(X, Y)
+    model = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
+    with pytest.raises(FeaturesError, match="label_features has 3 features"):
+        model.add_labels(np.ones((1, 3)))
+    with pytest.raises(LabelsShapeError, match="2 rows but Y has 1"):
+        model.add_labels(texts[:2], X=X[:1], Y=[[0]])
+
+
+def test_more_answers_than_the_shortlist_has():
+    X, Y, texts = topics()
+    model = um.SiameseXML(**SMALL, shortlist=2).fit(X, Y, label_features=texts)
+    assert (np.sort(model.predict_topk(X, k=N_TOPICS).labels, axis=1) == np.arange(N_TOPICS)).all()
+
+
+def test_through_the_tagger_texts_of_labels_reach_it():
+    texts = ["red apple pie", "green apple", "iron ore", "copper ore mine"] * 15
+    labels = [["fruit"], ["fruit"], ["metal"], ["metal"]] * 15
+    described = {"fruit": "apple pear fruit", "metal": "iron copper ore", "sea": "water ocean"}
+    tagger = um.Tagger(um.SiameseXML(**SMALL), calibrate=False).fit(texts, labels, described)
+    assert tagger.predict("ocean water", k=1)[0][0] == "sea"
+    assert tagger.predict("a pear", k=1)[0][0] == "fruit"
+    tagger.add_labels(["sky"], texts={"sky": "clouds sun sky"})
+    assert tagger.predict("sun and clouds", k=1)[0][0] == "sky"
+    assert "fruit" not in dict(tagger.remove_labels(["fruit"]).predict("apple", k=3))
