@@ -69,10 +69,12 @@ def test_log_probabilities_are_those_of_the_walk(n_classes, seed):
         np.testing.assert_allclose(
             np.exp(table[row]), [expected[label] for label in range(n_classes)], rtol=1e-4
         )
-    np.testing.assert_allclose(np.exp(table.astype(np.float64)).sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(np.exp(table.astype(np.float64)).sum(axis=1), 1, atol=1e-5)
     labels = np.random.default_rng(seed).integers(n_classes, size=(3, 5)).astype(np.int32)
     given_ones = log_prob_rows(tree, samples, labels)
-    np.testing.assert_allclose(given_ones, np.take_along_axis(table, labels, axis=1), rtol=1e-6)
+    np.testing.assert_allclose(
+        given_ones, np.take_along_axis(table, labels, axis=1), rtol=1e-5, atol=1e-5
+    )
 
 
 @given(st.integers(1, 40), st.integers(0, 1000), st.integers(1, 12))
@@ -81,9 +83,11 @@ def test_a_wide_beam_finds_exactly_the_best(n_classes, seed, k):
     labels, logs = beam_topk(tree, samples, k, max(1, len(tree.label_of) // 2))
     table = log_prob_table(tree, samples)
     for row in range(4):
-        order = np.lexsort((np.arange(n_classes), -table[row]))[:k]
-        assert labels[row, : len(order)].tolist() == order.tolist()
-        np.testing.assert_array_equal(logs[row, : len(order)], table[row, order])
+        best = np.sort(table[row])[::-1][:k]  # float32 sums along a path, each in its own order
+        found = labels[row, : len(best)]
+        assert len(set(found.tolist())) == len(best)
+        np.testing.assert_allclose(logs[row, : len(best)], best, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(table[row, found], best, rtol=1e-5, atol=1e-5)
     assert (labels[:, n_classes:] == -1).all()
     assert np.isneginf(logs[:, n_classes:]).all()
 
