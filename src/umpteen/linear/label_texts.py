@@ -11,13 +11,12 @@ from sklearn.preprocessing import normalize
 
 from umpteen import parallel
 from umpteen.base import TopK
-from umpteen.errors import LabelsShapeError
 from umpteen.kernels.blending import blend
 from umpteen.kernels.topk import frozen_csr, sparse_topk
 from umpteen.linear.search import Answer
 from umpteen.metrics import precision_at_k
 from umpteen.storage import storable
-from umpteen.validation import Features
+from umpteen.validation import Features, check_describes
 
 WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
 _BLOCK = 2048
@@ -36,11 +35,7 @@ class LabelTexts:
     @classmethod
     def of(cls, features: Features, n_labels: int) -> Self:
         """From features as given, one row per label."""
-        if features.shape[0] != n_labels:
-            raise LabelsShapeError(
-                f"label_features has {features.shape[0]:,} rows but Y has {n_labels:,} columns; "
-                "each row of label_features describes the same column of Y"
-            )
+        check_describes(features, n_labels)
         return cls(csr_matrix(normalize(csr_matrix(features)), dtype=np.float32))
 
     def extended(self, n_new: int, more: "LabelTexts | None" = None) -> "LabelTexts":

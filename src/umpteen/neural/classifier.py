@@ -24,7 +24,7 @@ from umpteen.neural.samples import Samples, hold_out
 from umpteen.neural.training import Settings, settings_of, train
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
-from umpteen.storage.checkpoints import fingerprint
+from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
@@ -232,13 +232,7 @@ class NeuralClassifier(ExtremeClassifier):
         if self.checkpoint is None:
             return seed, Keeper(None, self.checkpoint_every)
         checked, labels = self._check_fit_input(X, Y)
-        settings = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in _NOT_OF_THE_RESULT
-        }
-        settings["random_state"] = None if self.random_state is None else seed
-        mark = fingerprint(checked, labels, settings)
+        mark = fingerprint(checked, labels, deciding_settings(self, _NOT_OF_THE_RESULT, seed))
         keeper = Keeper(Path(self.checkpoint), self.checkpoint_every, mark)
         return seed if keeper.found is None else keeper.found.seed, keeper
 

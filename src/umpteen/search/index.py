@@ -158,17 +158,20 @@ class LabelIndex:
         queries = units if asked.all() else units[asked]
         n_best = min(k, len(self))
         if n_best and len(queries):
-            way = self._graph_topk if by_graph else self._exact_topk
-            top = way(queries, n_best)
+            graph = self.graph if by_graph else None
+            top = (
+                self._exact_topk(queries, n_best)
+                if graph is None
+                else self._graph_topk(graph, queries, n_best)
+            )
             labels[asked, :n_best], scores[asked, :n_best] = top.labels, top.scores
         return TopK(labels, scores)
 
     def _exact_topk(self, queries: FloatArray, k: int) -> TopK:
         return exact_topk(self.vectors, self.present, queries, k, n_jobs=self.n_jobs)
 
-    def _graph_topk(self, queries: FloatArray, k: int) -> TopK:
-        assert self.graph is not None
-        candidates = self.graph.search(
+    def _graph_topk(self, graph: Graph, queries: FloatArray, k: int) -> TopK:
+        candidates = graph.search(
             self.vectors, queries, k, width=self.beam_width, n_jobs=self.n_jobs
         )
         return TopK(*rank_candidates(queries, self.vectors, candidates))

@@ -7,32 +7,38 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, diags, vstack
+from scipy.sparse import csr_matrix, vstack
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, TopK
-from umpteen.errors import FeaturesError, LabelsShapeError, ParameterError
+from umpteen.errors import FeaturesError, ParameterError
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.device import find_device
 from umpteen.progress import Verbose
 from umpteen.search.vectors import check_ids
 from umpteen.siamese.embedding import Goal
 from umpteen.siamese.encoder import ACTIVATIONS
+from umpteen.siamese.label_features import (
+    centroids_of,
+    checked_label_features,
+    complete,
+    no_rows,
+)
 from umpteen.siamese.prediction import Answering
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
-from umpteen.storage.checkpoints import fingerprint
+from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
     Features,
     as_csr,
+    check_describes,
     check_features,
     check_labels,
     check_parameters,
     check_seed,
-    unit_rows,
 )
 
 FloatArray = npt.NDArray[np.float32]
@@ -228,9 +234,9 @@ class SiameseXML(ExtremeClassifier):
         self._check_modules()
         find_device(self.device)
         checked, labels = self._check_fit_input(X, Y)
-        texts = _check_label_features(label_features, checked.shape[1], labels.shape[1])
+        texts = checked_label_features(label_features, checked.shape[1], labels.shape[1])
         table = self._check_token_vectors(token_vectors, checked.shape[1])
-        problem = Problem.of(as_csr(checked), _complete(texts, as_csr(checked), labels), labels)
+        problem = Problem.of(as_csr(checked), complete(texts, as_csr(checked), labels), labels)
         seed, mark = self._seed_and_mark(problem)
         self._check_fit(X, Y)
         made = [
@@ -278,18 +284,14 @@ class SiameseXML(ExtremeClassifier):
         )  # fmt: skip
         n_new = features.shape[0]
         if X is None or Y is None:
-            samples, labels = _no_rows(0, self.n_features_in_), _no_rows(0, n_new)
+            samples, labels = no_rows(0, self.n_features_in_), no_rows(0, n_new)
         else:
             samples = as_csr(self._check_predict(X))
             labels = check_labels(Y, n_samples=samples.shape[0])
-            if labels.shape[1] != n_new:
-                raise LabelsShapeError(
-                    f"label_features has {n_new:,} rows but Y has {labels.shape[1]:,} columns; "
-                    "each row of label_features describes the same column of Y"
-                )
-        features = _complete(features, samples, labels)
+            check_describes(features, labels.shape[1])
+        features = complete(features, samples, labels)
         towers = [
-            tower.with_labels(features, _centroids(tower, samples, labels))
+            tower.with_labels(features, centroids_of(tower, samples, labels))
             for tower in self.towers_
         ]
         learned = {
@@ -352,12 +354,7 @@ class SiameseXML(ExtremeClassifier):
         seed = check_seed(self.random_state)
         if self.checkpoint is None:
             return seed, ""
-        settings = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in _NOT_OF_THE_RESULT
-        }
-        settings["random_state"] = None if self.random_state is None else seed
+        settings = deciding_settings(self, _NOT_OF_THE_RESULT, seed)
         settings["label_features"] = fingerprint(problem.label_features, problem.Y, {})
         mark = fingerprint(problem.X, problem.Y, settings)
         if self.random_state is None:
@@ -393,37 +390,3 @@ class SiameseXML(ExtremeClassifier):
                 "for each feature of X, and dim numbers in each"
             )
         return table.toarray() if isinstance(table, csr_matrix) else table
-
-
-def _check_label_features(label_features: Any, n_features: int, n_labels: int) -> csr_matrix:
-    if label_features is None:
-        return _no_rows(n_labels, n_features)
-    features = check_features(
-        label_features, n_features=n_features, name="label_features", model="X"
-    )
-    if features.shape[0] != n_labels:
-        raise LabelsShapeError(
-            f"label_features has {features.shape[0]:,} rows but Y has {n_labels:,} columns; "
-            "each row of label_features describes the same column of Y"
-        )
-    return as_csr(features)
-
-
-def _complete(label_features: csr_matrix, X: csr_matrix, Y: csr_matrix) -> csr_matrix:
-    """Features of labels; of those without any, the centroid of their samples."""
-    filled = np.asarray(abs(label_features).sum(axis=1)).ravel() > 0
-    if filled.all() or Y.nnz == 0:
-        return label_features
-    missing = csr_matrix(diags((~filled).astype(np.float32)) @ Y.T @ unit_rows(X))
-    return csr_matrix(label_features + missing, dtype=np.float32)
-
-
-def _centroids(tower: Tower, X: csr_matrix, Y: csr_matrix) -> FloatArray:
-    return np.asarray(unit_rows(np.asarray(csr_matrix(Y.T) @ tower.encoder.bags(X), np.float32)))
-
-
-def _no_rows(n_rows: int, n_columns: int) -> csr_matrix:
-    """A matrix without entries."""
-    nothing: tuple[Any, ...] = (np.zeros(0, np.float32), np.zeros(0, np.int32))
-    indptr = np.zeros(n_rows + 1, np.int32)
-    return csr_matrix((*nothing, indptr), shape=(n_rows, n_columns))

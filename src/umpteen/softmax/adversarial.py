@@ -21,7 +21,7 @@ from umpteen.softmax.parts import Part, hold_out
 from umpteen.softmax.prediction import Answers
 from umpteen.softmax.training import Kept, Plan, State, train
 from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form, new_scores
-from umpteen.storage.checkpoints import fingerprint, read_checkpoint
+from umpteen.storage.checkpoints import deciding_settings, fingerprint, read_checkpoint
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
@@ -32,7 +32,7 @@ from umpteen.validation import (
     is_single_label,
 )
 
-_NO_CHECKPOINT = (
+_NOT_OF_THE_RESULT = (
     "checkpoint",
     "n_jobs",
     "verbose",
@@ -188,7 +188,8 @@ class AdversarialSoftmax(ExtremeClassifier):
         X = in_its_form(X)
         check_choices(self.objective, self._noise_kind(), self.shared, self.search)
         seed = check_seed(self.random_state)
-        mark = self._fingerprint(X, Y, seed) if self.checkpoint else ""
+        settings = deciding_settings(self, _NOT_OF_THE_RESULT, seed)
+        mark = fingerprint(X, Y, settings) if self.checkpoint else ""
         kept = read_checkpoint(self.checkpoint, Kept, mark) if self.checkpoint else None
         state = kept.state if kept else None
         seed = state.seed if state else seed
@@ -275,9 +276,7 @@ class AdversarialSoftmax(ExtremeClassifier):
     ) -> Self:
         """`mark` is the training's fingerprint, if it is to be written down."""
 
-        def validate(state: State) -> float:
-            assert judges is not None
-            return judges.precision(self._answers(state))
+        validate = None if judges is None else lambda state: judges.precision(self._answers(state))
 
         def write(state: State) -> None:
             storage.save(Kept(mark, state), str(self.checkpoint))
@@ -285,7 +284,7 @@ class AdversarialSoftmax(ExtremeClassifier):
         with progress_bar("Training", plan.epochs, verbose=self.verbose) as bar:
             bar.advance(state.epoch)
             train(
-                state, training.X, training.Y, plan, validate=validate if judges else None,
+                state, training.X, training.Y, plan, validate=validate,
                 after_epoch=write if mark else None, bar=bar,
             )  # fmt: skip
         self.scores_ = state.best or state.model.at_rest()
@@ -330,10 +329,3 @@ class AdversarialSoftmax(ExtremeClassifier):
             )
         Y = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], self.n_labels_))
         return in_its_form(X, sparse=isinstance(self.scores_, SparseScores)), Y
-
-    def _fingerprint(self, X: Features, Y: csr_matrix, seed: int) -> str:
-        settings = {
-            name: value for name, value in self.get_params().items() if name not in _NO_CHECKPOINT
-        }
-        settings["random_state"] = None if self.random_state is None else seed
-        return fingerprint(X, Y, settings)

@@ -67,10 +67,9 @@ class Answers:
         return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *parts])
 
     def _candidates(self, X: Features, k: int, beam_width: int) -> tuple[IntArray, FloatArray]:
-        assert self.noise.tree is not None
-        reduced = self.noise.reduce(X)
-        width = min(max(k, beam_width), max(1, len(self.noise.tree.label_of_) // 2))
-        labels, _ = beam_topk(self.noise.tree.arrays, reduced, 2 * width, width)
+        tree, reduced = self.noise.arrays.tree, self.noise.reduce(X)
+        width = min(max(k, beam_width), max(1, len(tree.label_of) // 2))
+        labels, _ = beam_topk(tree, reduced, 2 * width, width)
         labels = np.where((labels >= 0) & self.seen[labels], labels, -1)
         scores = self.model.of_pairs(X, labels)
         if self.corrected:

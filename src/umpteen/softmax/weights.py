@@ -6,7 +6,7 @@ against it, and without it weights take as much room as the samples do (docs/sof
 """
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,31 +29,6 @@ IntArray = npt.NDArray[np.int32]
 _FIRST_SQUARE = 1e-8  # in Adagrad's sums: the first step is as long as the learning rate
 
 
-class Scores(Protocol):
-    """What training and prediction need of linear scores."""
-
-    biases: FloatArray
-    bias_squares: FloatArray
-
-    def table(self, X: Features) -> FloatArray:
-        """Scores of all classes, `(n, n_classes)`."""
-
-    def of_pairs(self, X: Features, labels: IntArray) -> FloatArray:
-        """Scores of given classes, `(n, m)`; any where a label is -1."""
-
-    def train(
-        self, rules: Rules, X: Features, rows: IntArray, labels: IntArray, logs: FloatArray,
-        bounds: npt.NDArray[np.float64], share: float,
-    ) -> None:  # fmt: skip
-        """One pass over visits of rows, see `kernels.sampled_softmax`."""
-
-    def at_rest(self) -> Self:
-        """A copy for answers: of the squared gradients, each class keeps the mean alone."""
-
-    def in_motion(self) -> Self:
-        """A copy of one at rest that can be trained on."""
-
-
 @storable
 @dataclass(eq=False)
 class DenseScores:
@@ -74,24 +49,29 @@ class DenseScores:
         )  # fmt: skip
 
     def table(self, X: Features) -> FloatArray:
+        """Scores of all classes, `(n, n_classes)`."""
         return np.asarray(X @ self.weights.T + self.biases, np.float32)
 
     def of_pairs(self, X: Features, labels: IntArray) -> FloatArray:
+        """Scores of given classes, `(n, m)`; -inf where a label is -1."""
         return np.asarray(pair_scores_dense(self._arrays(), np.asarray(X), labels))
 
     def train(
         self, rules: Rules, X: Features, rows: IntArray, labels: IntArray, logs: FloatArray,
         bounds: npt.NDArray[np.float64], share: float,
     ) -> None:  # fmt: skip
+        """One pass over visits of rows, see `kernels.sampled_softmax`."""
         train_dense(self._arrays(), rules, X, rows, labels, logs, bounds, share)
 
     def at_rest(self) -> Self:
+        """A copy for answers: of the squared gradients, each class keeps the mean alone."""
         squares = self.weight_squares.mean(axis=1, keepdims=True)
         return type(self)(
             self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
         )
 
     def in_motion(self) -> Self:
+        """A copy of one at rest that can be trained on."""
         squares = np.broadcast_to(self.weight_squares, self.weights.shape).copy()
         return type(self)(
             self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
@@ -136,11 +116,13 @@ class SparseScores:
         return type(self)(marks, self.biases, squares.astype(np.float32), self.bias_squares)
 
     def table(self, X: Features) -> FloatArray:
+        """Scores of all classes, `(n, n_classes)`."""
         scores = (csr_matrix(X) @ self.weights.T).toarray()
         scores += self.biases
         return np.asarray(scores, np.float32)
 
     def of_pairs(self, X: Features, labels: IntArray) -> FloatArray:
+        """Scores of given classes, `(n, m)`; -inf where a label is -1."""
         rows = frozen_csr(csr_matrix(X))
         return np.asarray(pair_scores_sparse(self._arrays(), self._support(), rows, labels))
 
@@ -148,6 +130,7 @@ class SparseScores:
         self, rules: Rules, X: Features, rows: IntArray, labels: IntArray, logs: FloatArray,
         bounds: npt.NDArray[np.float64], share: float,
     ) -> None:  # fmt: skip
+        """One pass over visits of rows, see `kernels.sampled_softmax`."""
         train_sparse(
             self._arrays(),
             self._support(),
@@ -161,6 +144,7 @@ class SparseScores:
         )
 
     def at_rest(self) -> Self:
+        """A copy for answers: of the squared gradients, each class keeps the mean alone."""
         sums = np.bincount(self._classes(), self.weight_squares, len(self.biases))
         squares = (sums / np.maximum(np.diff(self.weights.indptr), 1)).astype(np.float32)
         return type(self)(
@@ -168,6 +152,7 @@ class SparseScores:
         )
 
     def in_motion(self) -> Self:
+        """A copy of one at rest that can be trained on."""
         squares = self.weight_squares[self._classes()]
         return type(self)(
             self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()

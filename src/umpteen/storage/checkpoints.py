@@ -30,6 +30,17 @@ def fingerprint(X: Any, Y: Any, settings: dict[str, Any]) -> str:
     return digest.hexdigest()
 
 
+def deciding_settings(model: Any, but: tuple[str, ...], seed: int) -> dict[str, Any]:
+    """An estimator's parameters that decide about its result: all `but` those named.
+
+    `random_state` counts as the seed that it gave, or as None where every fit draws its own.
+    """
+    parameters = model.get_params(deep=False).items()
+    settings = {name: value for name, value in parameters if name not in but}
+    settings["random_state"] = None if model.random_state is None else seed
+    return settings
+
+
 def read_checkpoint(folder: str | PathLike[str], kind: type[Kind], expected: str) -> Kind | None:
     """The checkpoint in a folder, an object of `kind`; None if there is nothing yet.
 

@@ -5,7 +5,13 @@ ids. All of it becomes canonical 32-bit CSR (or a C-ordered float32 array) here,
 sees it; what was passed in is never modified.
 """
 
-from umpteen.validation.features import Features, as_csr, check_features, unit_rows
+from umpteen.validation.features import (
+    Features,
+    as_csr,
+    check_describes,
+    check_features,
+    unit_rows,
+)
 from umpteen.validation.groups import check_group_labels, check_groups
 from umpteen.validation.labels import check_label, check_labels, is_single_label
 from umpteen.validation.parameters import (
@@ -25,6 +31,7 @@ __all__ = [
     "Features",
     "as_csr",
     "check_count",
+    "check_describes",
     "check_features",
     "check_group_labels",
     "check_groups",

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from umpteen.errors import FeaturesError
+from umpteen.errors import FeaturesError, LabelsShapeError
 from umpteen.kernels.checks import is_clean
 from umpteen.kernels.topk import frozen_csr
 from umpteen.validation.arrays import as_array, as_float32, canonical_csr
@@ -37,6 +37,15 @@ def check_features(
 def as_csr(X: Features) -> csr_matrix:
     """Checked features as CSR; what is CSR already stays the same object."""
     return X if isinstance(X, csr_matrix) else csr_matrix(X)
+
+
+def check_describes(label_features: Features, n_labels: int) -> None:
+    """Refuse features of labels that are not one row for each."""
+    if label_features.shape[0] != n_labels:
+        raise LabelsShapeError(
+            f"label_features has {label_features.shape[0]:,} rows but Y has {n_labels:,} columns; "
+            "each row of label_features describes the same column of Y"
+        )
 
 
 def unit_rows(X: Features) -> Features:
