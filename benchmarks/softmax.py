@@ -152,7 +152,7 @@ def our_steps(
 ) -> float:
     """Seconds of one pass."""
     model = DenseScores.zeros(n_classes, FEATURES)
-    rules = Rules(NEGATIVE_SAMPLING, RATE, 0.0, BATCH, 0.0)
+    rules = Rules(NEGATIVE_SAMPLING, RATE, 0.0, BATCH, 0.0, 1.0)
     bounds = np.full(len(rows), float(n_classes))
     return repeated(lambda: model.train(rules, X, rows, labels, logs, bounds, 1.0), 5)
 
@@ -160,7 +160,7 @@ def our_steps(
 def full_step(n_classes: int, X: np.ndarray, rows: np.ndarray, own: np.ndarray) -> float:
     """Seconds of one step over all classes."""
     model = DenseScores.zeros(n_classes, FEATURES)
-    rules = Rules(SAMPLED_SOFTMAX, RATE, 0.0, BATCH, 0.0)
+    rules = Rules(SAMPLED_SOFTMAX, RATE, 0.0, BATCH, 0.0, 1.0)
     return repeated(lambda: train_on_all_classes(model, rules, X, rows, own), 2)
 
 
@@ -196,7 +196,7 @@ def answers(n_classes: int, quick: bool) -> dict[str, float]:
     model = DenseScores.zeros(n_classes, FEATURES)
     model.weight_squares = np.empty((0, FEATURES), np.float32)  # only training needs them
     noise = Noise(0.3, np.full(n_classes, 1 / n_classes), random_tree(n_classes))
-    asked = Answers(model, noise, np.ones(n_classes, bool), True, -1)
+    asked = Answers(model, noise, np.ones(n_classes, np.int64), True, 0.0, -1)
     found = {"exact": 1e3 * repeated(lambda: asked.exact(X, 5), 3) / n_rows}
     for width in WIDTHS:
         seconds = repeated(lambda width=width: asked.among_candidates(X, 5, width), 3)

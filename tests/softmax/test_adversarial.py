@@ -19,6 +19,7 @@ from umpteen.softmax.noise import Noise
 from umpteen.softmax.parts import hold_out
 from umpteen.softmax.prediction import Answers
 from umpteen.softmax.weights import SparseScores
+from umpteen.validation import check_seed
 
 N_CLASSES = 9
 
@@ -35,7 +36,10 @@ def blobs(n=240, seed=0, sparse=False):
 
 
 def model_of(**parameters):
-    chosen = {"objective": "negative_sampling", "regularizer": 1e-4, "learning_rate": 1.0}
+    chosen = {
+        "objective": "negative_sampling", "regularizer": 1e-4, "learning_rate": 1.0,
+        "centroid_scale": 0.0, "frequency_discount": 0.0,
+    }  # fmt: skip
     return AdversarialSoftmax(
         **{**chosen, "epochs": 4, "n_jobs": 1, "verbose": False, **parameters}
     )
@@ -94,6 +98,48 @@ def test_answers_are_the_most_probable_classes(sparse, parameters):
     assert model.score(X, y) > 0.4
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kind", [{"noise": "frequency"}, {"objective": "softmax"}])
+def test_the_length_of_samples_changes_no_answer(sparse, kind):
+    X, y = blobs(sparse=sparse)
+    one, two = (AdversarialSoftmax(epochs=3, verbose=False, **kind) for _ in range(2))
+    short, long = one.fit(X, y).predict_topk(X, 2), two.fit(64 * X, y).predict_topk(64 * X, 2)
+    np.testing.assert_allclose(short.scores, long.scores, atol=1e-3)
+
+
+@pytest.mark.parametrize("search", ["exact", "beam"])
+def test_a_discount_ranks_by_scores_without_that_share_of_frequencies(search):
+    X, y = blobs()
+    model = model_of(frequency_discount=0.5, search=search, beam_width=8).fit(X, y)
+    assert model.frequency_discount_ == 0.5
+    counts = np.maximum(np.bincount(y, minlength=N_CLASSES), 1)  # but for the held-out samples
+    np.testing.assert_array_less(model.counts_, counts + 1)
+    scores = brute_force(model, X) - 0.5 * np.log(np.maximum(model.counts_, 1))
+    top = model.predict_topk(X, k=3)
+    expected = np.exp(log_softmax(scores, axis=1))
+    np.testing.assert_allclose(top.scores, -np.sort(-expected, axis=1)[:, :3], atol=1e-5)
+    own = np.take_along_axis(expected, top.labels.astype(int), axis=1)
+    np.testing.assert_allclose(top.scores, own, atol=1e-5)
+    logs = model.predict_log_proba(X, y)
+    np.testing.assert_allclose(logs, brute_force(model, X)[np.arange(len(y)), y], atol=1e-3)
+
+
+def test_the_discount_is_the_one_that_serves_held_out_samples_best():
+    X, y = blobs(600, seed=3)
+    model = model_of(frequency_discount="auto", epochs=1, learning_rate=0.1).fit(X, y)
+    training_part, judges = hold_out(X, csr_matrix(np.eye(N_CLASSES)[y]), 0.05, check_seed(0))
+    np.testing.assert_array_equal(model.counts_, training_part.counts)
+    own = np.asarray(judges.Y.argmax(axis=1)).ravel()
+    precision = {}
+    for discount in adversarial.DISCOUNTS:
+        scores = brute_force(model, judges.X) - discount * np.log(np.maximum(model.counts_, 1))
+        precision[discount] = (scores.argmax(axis=1) == own).mean()
+    assert model.frequency_discount_ == max(precision, key=precision.get)
+    assert model.validation_scores_ == [max(precision.values())]
+    chosen = model.frequency_discount_
+    assert model.partial_fit(X[:60], y[:60]).frequency_discount_ == chosen
+
+
 def test_no_rows_have_no_answers():
     X, y = blobs()
     model = model_of().fit(X, y)
@@ -118,8 +164,8 @@ def test_a_wide_beam_is_exact_and_a_narrow_one_finds_the_best_of_its_own(sparse)
 def test_a_beam_that_finds_no_class_with_samples_answers_none():
     X, y = blobs()
     model = model_of(search="beam", beam_width=1).fit(X, y)
-    nothing = np.zeros(N_CLASSES, bool)
-    found = Answers(model.scores_, model.noise_, nothing, True, 1).among_candidates(X, 2, 1)
+    nothing = np.zeros(N_CLASSES, np.int64)
+    found = Answers(model.scores_, model.noise_, nothing, True, 0.0, 1).among_candidates(X, 2, 1)
     assert (found.labels == -1).all()
     assert (found.scores == -np.inf).all()
 
@@ -269,6 +315,7 @@ State.noted = noted
 data = np.load(sys.argv[1])
 model = AdversarialSoftmax(epochs=5, patience=9, checkpoint=sys.argv[2])
 model.set_params(objective="negative_sampling", regularizer=1e-4, learning_rate=1.0, n_jobs=1)
+model.set_params(frequency_discount=0.0, centroid_scale=0.0)
 model.fit(data["X"], data["y"])
 """
 
@@ -334,7 +381,11 @@ def test_the_best_epoch_is_kept_with_the_noise_it_was_learned_against(monkeypatc
     X, y = blobs()
     scores = iter([0.9, 0.1, 0.1, 0.1])
     noted = training.State.noted
-    monkeypatch.setattr(training.State, "noted", lambda state, _: noted(state, next(scores)))
+
+    def pretend(state, judgement):
+        noted(state, judgement._replace(precision=next(scores)))
+
+    monkeypatch.setattr(training.State, "noted", pretend)
     model = model_of(refresh_after=1, patience=9).fit(X, y)
     plain = model_of(epochs=1)
     scores = iter([0.9])

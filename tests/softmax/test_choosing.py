@@ -32,9 +32,10 @@ def samples_of(X, y, n_classes=None):
     return samples_by_class(X, check_labels(y, n_labels=n_classes, name="y"))
 
 
-def grown(samples, regularizers):
+def grown(samples, regularizers, max_rounds=1):
+    """By default along the first split of each node, as values are chosen."""
     with progress_bar("", 1, verbose=False) as bar:
-        return grow(samples, np.array(regularizers), 20, 1, bar).arrays
+        return grow(samples, np.array(regularizers), max_rounds, 1, bar).arrays
 
 
 def literal_likelihood(tree, samples, level):
@@ -53,7 +54,7 @@ def test_each_level_takes_the_value_whose_neighbours_are_no_better_on_unseen_sam
     X, y = families(1500, 40, n_features=6, seed=seed)
     samples = samples_of(X, y, 40)
     with progress_bar("", 1, verbose=False) as bar:
-        chosen = choose_regularizers(samples, 20, seed, 1, bar).tolist()
+        chosen = choose_regularizers(samples, seed, 1, bar).tolist()
     seen, unseen = hold_out(samples, np.random.default_rng(seed))
     assert len(chosen) == 6
     for level, value in enumerate(chosen):
@@ -123,7 +124,7 @@ def test_the_found_values_suit_unseen_samples_better_than_the_papers():
 def test_the_tree_is_the_one_of_all_samples_with_the_found_values():
     X, y = families(600, 33)
     tree = NoiseTree(regularizer="auto").fit(X, y, n_classes=33)
-    again = grown(samples_of(tree.reduce(X), y, 33), tree.regularizers_)
+    again = grown(samples_of(tree.reduce(X), y, 33), tree.regularizers_, max_rounds=20)
     np.testing.assert_array_equal(tree.weights_, again.weights)
     np.testing.assert_array_equal(tree.leaf_of_, again.leaf_of)
     assert tree.log_likelihood_ == pytest.approx(tree.log_prob(X, y).mean(), abs=1e-5)

@@ -21,7 +21,7 @@ OBJECTIVES = {
 
 
 def rules_of(name, regularizer=0.05, center=0.0, batch_size=4):
-    return Rules(OBJECTIVES[name], 0.3, regularizer, batch_size, center)
+    return Rules(OBJECTIVES[name], 0.3, regularizer, batch_size, center, 1.0)
 
 
 def softplus(value):

@@ -30,6 +30,7 @@ class Rules(NamedTuple):
     regularizer: float
     batch_size: int
     center: float  # of corrected scores, as Eq. 6 penalises them: minus this
+    feature_length: float  # of a sample: rates of weights are relative to it
 
 
 @njit(nogil=True, cache=True)
@@ -133,6 +134,7 @@ def train_dense(model, rules, X, rows, labels, logs, bounds, share):
     size, width = rules.batch_size, labels.shape[1]
     scores, out = np.empty(width), np.empty((size, width))
     gradient, rate = np.empty(X.shape[1], np.float32), np.float32(rules.learning_rate)
+    weight_rate = np.float32(rate / rules.feature_length)
     for first in range(0, len(rows), size):
         last = min(first + size, len(rows))
         for visit in range(first, last):
@@ -156,7 +158,7 @@ def train_dense(model, rules, X, rows, labels, logs, bounds, share):
                 for i in range(len(gradient)):
                     gradient[i] += slope * X[row, i]
             label = flat[order[start]]
-            _step(model.weights[label], model.weight_squares[label], gradient, rate)
+            _step(model.weights[label], model.weight_squares[label], gradient, weight_rate)
             _step_bias(model, label, total, rate)
             start = end
 
@@ -199,6 +201,7 @@ def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
     size, width = rules.batch_size, labels.shape[1]
     scores, out = np.empty(width), np.empty((size, width))
     rate = np.float32(rules.learning_rate)
+    weight_rate = np.float32(rate / rules.feature_length)
     gradient = np.zeros(np.diff(starts).max(), np.float32)
     touched, is_touched = np.empty(len(gradient), np.int32), np.zeros(len(gradient), np.bool_)
     for first in range(0, len(rows), size):
@@ -233,7 +236,7 @@ def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
                 )  # fmt: skip
             _step_sparse(
                 model.weights[at], model.weight_squares[at], gradient, touched[:n_touched],
-                is_touched, rate,
+                is_touched, weight_rate,
             )  # fmt: skip
             _step_bias(model, label, total, rate)
             start = end

@@ -1,5 +1,6 @@
 """AdversarialSoftmax: a softmax over very many classes, trained on a few of them at a time."""
 
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -17,10 +18,11 @@ from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.choices import OBJECTIVES, check_choices, noise_for
 from umpteen.softmax.noise import Noise
 from umpteen.softmax.noise_tree import NoiseTree
-from umpteen.softmax.parts import Part, hold_out
+from umpteen.softmax.parts import Judgement, Part, hold_out
 from umpteen.softmax.prediction import Answers
+from umpteen.softmax.starting import start_at_centroids, typical_length
 from umpteen.softmax.training import Kept, Plan, State, train
-from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form, new_scores
+from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form
 from umpteen.storage.checkpoints import deciding_settings, fingerprint, read_checkpoint
 from umpteen.validation import (
     N_JOBS,
@@ -42,6 +44,8 @@ _NOT_OF_THE_RESULT = (
     "beam_width",
 )
 
+DISCOUNTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
 
@@ -61,8 +65,9 @@ class AdversarialSoftmax(ExtremeClassifier):
     `"softmax"`, which takes every class in every step.
 
     **Scores** of answers are probabilities that add up to 1 over all classes (with
-    `search="beam"`: over the candidates). A sample may have several labels: each visit of it draws
-    one of them, and probabilities share 1 between them.
+    `search="beam"`: over the candidates), where frequent classes are discounted as
+    `frequency_discount` says; `predict_log_proba` has them as the softmax has. A sample may have
+    several labels: each visit of it draws one of them, and probabilities share 1 between them.
 
     **Features.** Where more than a third of all values are not zero, each class has a weight for
     each feature. Of sparser rows, a class has weights at the features of its own samples
@@ -81,7 +86,14 @@ class AdversarialSoftmax(ExtremeClassifier):
     refresh_after : epochs after which the tree is grown again, along the directions in which the
         learned weights differ; never by default.
     regularizer : penalty on squared scores (Eq. 6), in which log-probabilities of the noise count.
-    learning_rate, batch_size : of Adagrad.
+    learning_rate, batch_size : of Adagrad. The rate is that for samples of unit length: those of
+        another length (`feature_length_`) give the same answers with the same rate.
+    centroid_scale : training starts at scores that are so many times the cosine of a sample and the
+        centroid of a class; 0 starts at zero, as the paper does.
+    frequency_discount : how much of the logarithm of a class's frequency is taken from its score
+        when classes are ranked. A softmax that has seen few samples of a class holds it back by
+        more than is good for the first answer. "auto" is what serves held-out samples best, 0 is
+        the softmax itself.
     epochs, max_seconds : at most; training ends after `patience` epochs without a better precision
         on held-out samples (`validation_fraction`, at most 2,000), and the best epoch is kept.
         Below 20 samples none are held out. The tree is not counted in
@@ -95,6 +107,9 @@ class AdversarialSoftmax(ExtremeClassifier):
     ----------
     noise_ : what negatives are drawn from; `noise_.tree` is the fitted `NoiseTree`.
     scores_ : `weights` and `biases` of each class.
+    counts_, feature_length_ : training samples of each class, and their length (the root mean
+        square).
+    frequency_discount_ : the one that is used.
     validation_scores_ : precision at 1 on the held-out samples after each epoch.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]] * 5
@@ -112,6 +127,8 @@ class AdversarialSoftmax(ExtremeClassifier):
         "refresh_after": [Interval(Integral, 1, None, closed="left"), None],
         "regularizer": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "centroid_scale": [Interval(Real, 0, None, closed="left")],
+        "frequency_discount": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "batch_size": _POSITIVE,
         "epochs": _POSITIVE,
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
@@ -127,7 +144,9 @@ class AdversarialSoftmax(ExtremeClassifier):
 
     noise_: Noise
     scores_: DenseScores | SparseScores
-    seen_: npt.NDArray[np.bool_]
+    counts_: npt.NDArray[np.int64]
+    feature_length_: float
+    frequency_discount_: float
     validation_scores_: list[float]
 
     def __init__(
@@ -140,7 +159,9 @@ class AdversarialSoftmax(ExtremeClassifier):
         shared: bool = False,
         refresh_after: int | None = None,
         regularizer: float = 1e-2,
-        learning_rate: float = 1.0,
+        learning_rate: float = 0.3,
+        centroid_scale: float = 10.0,
+        frequency_discount: Any = "auto",
         batch_size: int = 100,
         epochs: int = 30,
         max_seconds: float | None = None,
@@ -161,6 +182,8 @@ class AdversarialSoftmax(ExtremeClassifier):
         self.refresh_after = refresh_after
         self.regularizer = regularizer
         self.learning_rate = learning_rate
+        self.centroid_scale = centroid_scale
+        self.frequency_discount = frequency_discount
         self.batch_size = batch_size
         self.epochs = epochs
         self.max_seconds = max_seconds
@@ -179,6 +202,7 @@ class AdversarialSoftmax(ExtremeClassifier):
         printed = {
             "noise": NoiseTree(regularizer=0.1), "objective": "negative_sampling",
             "n_negatives": 1, "frequency_share": 0.0, "regularizer": 1e-3, "learning_rate": 0.01,
+            "centroid_scale": 0.0, "frequency_discount": 0.0,
         }  # fmt: skip
         return cls(**{**printed, **changes})
 
@@ -196,9 +220,11 @@ class AdversarialSoftmax(ExtremeClassifier):
         training, judges = hold_out(X, Y, self.validation_fraction, seed)
         if state is None:
             noise, bounds = self._new_noise(training), np.full(len(training), float(Y.shape[1]))
-            state = State(new_scores(training.X, training.Y), noise, bounds, seed)
-        self.seen_ = training.seen
-        return self._learn(state, training, judges, self._plan(self.refresh_after), mark)
+            start = start_at_centroids(training.X, training.Y, float(self.centroid_scale))
+            state = State(start, noise, bounds, seed, best_discount=self._fixed_discount or 0.0)
+        self.counts_, self.feature_length_ = training.counts, typical_length(training.X)
+        plan = self.plan(self.n_labels_, self.feature_length_, self.refresh_after)
+        return self._learn(state, training, judges, plan, mark)
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
         """Go on learning from more samples, `epochs` times through them.
@@ -213,10 +239,11 @@ class AdversarialSoftmax(ExtremeClassifier):
         if isinstance(scores, SparseScores):
             scores = scores.widened(X, Y)
         bounds = np.full(X.shape[0], float(self.n_labels_))
-        state = State(scores, self.noise_, bounds, check_seed(self.random_state))
+        seed = check_seed(self.random_state)
+        state = State(scores, self.noise_, bounds, seed, best_discount=self.frequency_discount_)
         more = Part(X, Y)
-        self.seen_ = self.seen_ | more.seen
-        return self._learn(state, more, None, self._plan(refresh_after=None), "")
+        self.counts_ = self.counts_ + more.counts
+        return self._learn(state, more, None, self.plan(self.n_labels_, self.feature_length_), "")
 
     def _first_fit(self, X: Any, Y: Any, classes: Any) -> Self:
         if classes is None or not is_single_label(Y):
@@ -264,7 +291,8 @@ class AdversarialSoftmax(ExtremeClassifier):
         """Those of the fitted model, or of one in training."""
         scores, noise = (state.model, state.noise) if state else (self.scores_, self.noise_)
         corrected = self.objective == "negative_sampling"
-        return Answers(scores, noise, self.seen_, corrected, self.n_jobs)
+        discount = 0.0 if state else self.frequency_discount_
+        return Answers(scores, noise, self.counts_, corrected, discount, self.n_jobs)
 
     def _learn(
         self,
@@ -276,7 +304,7 @@ class AdversarialSoftmax(ExtremeClassifier):
     ) -> Self:
         """`mark` is the training's fingerprint, if it is to be written down."""
 
-        validate = None if judges is None else lambda state: judges.precision(self._answers(state))
+        validate = None if judges is None else partial(self._judge, judges)
 
         def write(state: State) -> None:
             storage.save(Kept(mark, state), str(self.checkpoint))
@@ -289,15 +317,27 @@ class AdversarialSoftmax(ExtremeClassifier):
             )  # fmt: skip
         self.scores_ = state.best or state.model.at_rest()
         self.noise_ = state.best_noise or state.noise
+        self.frequency_discount_ = state.best_discount
         self.validation_scores_ = state.validation_scores
         return self
 
-    def _plan(self, refresh_after: int | None) -> Plan:
+    def _judge(self, judges: Part, state: State) -> Judgement:
+        fixed = self._fixed_discount
+        return judges.judge(self._answers(state), DISCOUNTS if fixed is None else (fixed,))
+
+    @property
+    def _fixed_discount(self) -> float | None:
+        chosen = self.frequency_discount
+        return None if isinstance(chosen, str) else float(chosen)
+
+    def plan(self, n_labels: int, feature_length: float, refresh_after: int | None = None) -> Plan:
+        """How training goes with these parameters."""
         kind = self._noise_kind()
         uniform = isinstance(kind, str) and kind == "uniform"
         rules = kernel.Rules(
             OBJECTIVES[self.objective], float(self.learning_rate), float(self.regularizer),
-            int(self.batch_size), float(np.log(self.n_labels_)) if uniform else 0.0,
+            int(self.batch_size), float(np.log(n_labels)) if uniform else 0.0,
+            feature_length,
         )  # fmt: skip
         return Plan(
             rules=rules, full=self.objective == "softmax", n_negatives=int(self.n_negatives),

@@ -8,19 +8,20 @@ from umpteen.progress import Bar
 from umpteen.softmax.growing import IntArray, Level, depth_of, fit_level, halved
 
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-_FIRST, _UNKNOWN = GRID.index(30.0), GRID.index(1.0)
+_FIRST, _UNKNOWN = GRID.index(300.0), GRID.index(1.0)
 _HELD_OUT = 0.2
 _ENOUGH_SAMPLES = 50_000  # and
 _ENOUGH_NODES = 8  # of a level, to tell which value is the best
 
 
 def choose_regularizers(
-    samples: ClassSamples, max_rounds: int, seed: int, n_jobs: int | None, bar: Bar
+    samples: ClassSamples, seed: int, n_jobs: int | None, bar: Bar
 ) -> npt.NDArray[np.float64]:
     """Of each level, the one of `GRID` that gives held-out samples the largest likelihood.
 
-    A fifth of the samples is held out. Each level is fitted to the others, with the value of the
-    level above first, then with its neighbours in the grid for as long as they are better; the
+    A fifth of the samples is held out. Each level is fitted to the others along its first split
+    (one round tells as much about the value as twenty do, in half the time), with the value of
+    the level above first, then with its neighbours in the grid for as long as they are better; the
     levels below go on from the best. Some three to four fits for each level, where of many nodes
     only some are fitted, and below only theirs: with millions of samples, what counts is the time
     for the first levels.
@@ -32,7 +33,7 @@ def choose_regularizers(
     best = _FIRST if len(unseen.rows) else _UNKNOWN
     chosen = []
     for _ in range(depth_of(n_classes)):
-        best, level = _best_level(seen, unseen, order, bounds, best, max_rounds, n_jobs)
+        best, level = _best_level(seen, unseen, order, bounds, best, n_jobs)
         chosen.append(GRID[best])
         order, bounds = some_nodes(seen, level.order, halved(bounds, level.n_left), random)
         bar.advance()
@@ -77,7 +78,6 @@ def _best_level(
     order: IntArray,
     bounds: IntArray,
     first: int,
-    max_rounds: int,
     n_jobs: int | None,
 ) -> tuple[int, Level]:
     tried: dict[int, tuple[float, Level]] = {}
@@ -86,7 +86,7 @@ def _best_level(
         if not 0 <= i < len(GRID):
             return -np.inf
         if i not in tried:
-            level = fit_level(seen, order, bounds, GRID[i], max_rounds, n_jobs)
+            level = fit_level(seen, order, bounds, GRID[i], 1, n_jobs)
             value = decision_likelihood(unseen, level.order, bounds, level.n_left, level.thetas)
             tried[i] = float(value), level
         return tried[i][0]

@@ -35,7 +35,8 @@ def _dense_step(
     penalty = np.float32(2 * rules.regularizer)
     slopes += penalty / np.float32(len(model.biases)) * scores
     slopes[own] += penalty * scores[own]
-    step_all(model.weights, model.weight_squares, slopes.T @ batch, rules.learning_rate)
+    weight_rate = rules.learning_rate / rules.feature_length
+    step_all(model.weights, model.weight_squares, slopes.T @ batch, weight_rate)
     step_biases(model.biases, model.bias_squares, slopes.sum(axis=0), rules.learning_rate)
 
 

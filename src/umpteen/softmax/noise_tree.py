@@ -162,7 +162,7 @@ class NoiseTree(BaseEstimator):
             return np.full(depth, self.regularizer, np.float64)
         seed = check_seed(self.random_state)
         with progress_bar("Choosing the regularizer", depth, verbose=self.verbose) as bar:
-            return choose_regularizers(samples, self.max_rounds, seed, self.n_jobs, bar)
+            return choose_regularizers(samples, seed, self.n_jobs, bar)
 
     def sample(self, X: Any, n: int = 1, rng: Any = None) -> IntArray:
         """`n` classes drawn for each sample, independently, `(n_samples, n)`.

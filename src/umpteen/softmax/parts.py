@@ -1,6 +1,8 @@
 """Training data in two parts: samples to learn from, and samples to judge by."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,13 @@ from umpteen.validation import Features
 
 _FEWEST = 20  # samples of which some can be held out
 _MOST_JUDGED, _MOST_SCORES = 2_000, 2e8  # held-out samples, and scores that judging them takes
+
+
+class Judgement(NamedTuple):
+    """Precision at 1, and the discount of frequencies with which it is reached."""
+
+    precision: float
+    discount: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +33,19 @@ class Part:
         return int(self.Y.shape[0])
 
     @property
-    def seen(self) -> npt.NDArray[np.bool_]:
-        """Which labels occur."""
-        return np.bincount(self.Y.indices, minlength=self.Y.shape[1]) > 0
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How often each label occurs."""
+        return np.bincount(self.Y.indices, minlength=self.Y.shape[1])
 
-    def precision(self, answers: Answers) -> float:
-        """How often the best label is a relevant one."""
-        best = answers.exact(self.X, 1).labels[:, 0]
-        return float(np.asarray(self.Y[np.arange(len(self)), best] != 0).mean())
+    def judge(self, answers: Answers, discounts: Sequence[float]) -> Judgement:
+        """How often the best label is a relevant one, with the discount that makes it so most."""
+        rows = np.arange(len(self))
+        found = [
+            float(np.asarray(self.Y[rows, best] != 0).mean())
+            for best in answers.best_by_discount(self.X, discounts)
+        ]
+        best = int(np.argmax(found))
+        return Judgement(found[best], float(discounts[best]))
 
 
 def hold_out(X: Features, Y: csr_matrix, fraction: float, seed: int) -> tuple[Part, Part | None]:
@@ -42,7 +56,7 @@ def hold_out(X: Features, Y: csr_matrix, fraction: float, seed: int) -> tuple[Pa
         return Part(X, Y), None
     order = np.random.default_rng(seed).permutation(n)
     held_out, rest = np.sort(order[:n_judged]), np.sort(order[n_judged:])
-    seen = Part(X, Y[rest]).seen
+    seen = Part(X, Y[rest]).counts > 0
     n_labels = np.diff(Y[held_out].indptr)
     known = (n_labels > 0) & (Y[held_out] @ seen == n_labels)
     rest = np.sort(np.concatenate([rest, held_out[~known]]))

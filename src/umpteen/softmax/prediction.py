@@ -1,7 +1,8 @@
 """Answers of a linear softmax: exact, by blocks of rows, or among the noise tree's candidates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,27 +28,44 @@ class Answers:
     """What a trained model says.
 
     `corrected` adds the noise's log-probability to each score, which makes them those of a softmax
-    (Eq. 5); only classes that were `seen` in training are answered.
+    (Eq. 5). Only classes that have training samples are answered, `counts` of them. To rank
+    classes, `discount` times the logarithm of its count is taken from each one's score.
     """
 
     model: DenseScores | SparseScores
     noise: Noise
-    seen: npt.NDArray[np.bool_]
+    counts: npt.NDArray[np.int64]
     corrected: bool
+    discount: float
     n_jobs: int | None
+
+    @cached_property
+    def log_counts(self) -> FloatArray:
+        return np.log(np.maximum(self.counts, 1)).astype(np.float32)
 
     def table(self, X: Features) -> FloatArray:
         """Log-probabilities of all classes, `(n, n_classes)`; -inf for those never seen."""
         scores = self.model.table(X)
         if self.corrected:
             scores += self.noise.log_prob_table(self.noise.reduce(X))
-        scores[:, ~self.seen] = -np.inf
+        scores[:, self.counts == 0] = -np.inf
         return _log_softmax(scores)
 
     def exact(self, X: Features, k: int) -> TopK:
-        """The `k` most probable classes."""
-        size = max(1, min(_BLOCK_ROWS, _BLOCK_SCORES // len(self.seen)))
-        return self._by_rows(X, size, lambda rows: finite_topk(self.table(rows), k))
+        """The `k` best classes."""
+        return self._by_rows(X, self._block, lambda rows: finite_topk(self._ranking(rows), k))
+
+    def best_by_discount(self, X: Features, discounts: Sequence[float]) -> IntArray:
+        """The best class of each sample, for each of several discounts: (discounts, n)."""
+
+        def block(first: int) -> IntArray:
+            table = self.table(X[first : first + self._block])
+            found = [(table - value * self.log_counts).argmax(axis=1) for value in discounts]
+            return np.stack(found).astype(np.int32)
+
+        with parallel.one_thread_each:
+            starts = range(0, X.shape[0], self._block)
+            return np.concatenate(parallel.run(block, starts, n_jobs=self.n_jobs), axis=1)
 
     def among_candidates(self, X: Features, k: int, beam_width: int) -> TopK:
         """The best of the classes that a beam through the tree finds; O(log(n_classes)) each."""
@@ -55,25 +73,34 @@ class Answers:
 
     def log_proba(self, X: Features, labels: IntArray) -> FloatArray:
         """Log-probabilities of given classes, `(n, m)`."""
-        size = max(1, min(_BLOCK_ROWS, _BLOCK_SCORES // len(self.seen)))
-        starts = range(0, X.shape[0], size)
+        starts = range(0, X.shape[0], self._block)
 
         def block(first: int) -> FloatArray:
-            rows = slice(first, first + size)
+            rows = slice(first, first + self._block)
             return np.take_along_axis(self.table(X[rows]), labels[rows].astype(np.int64), axis=1)
 
         with parallel.one_thread_each:
             parts = parallel.run(block, starts, n_jobs=self.n_jobs)
         return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *parts])
 
+    @property
+    def _block(self) -> int:
+        return max(1, min(_BLOCK_ROWS, _BLOCK_SCORES // len(self.counts)))
+
+    def _ranking(self, X: Features) -> FloatArray:
+        if self.discount == 0:
+            return self.table(X)
+        return _log_softmax(self.table(X) - self.discount * self.log_counts)
+
     def _candidates(self, X: Features, k: int, beam_width: int) -> tuple[IntArray, FloatArray]:
         tree, reduced = self.noise.arrays.tree, self.noise.reduce(X)
         width = min(max(k, beam_width), max(1, len(tree.label_of) // 2))
         labels, _ = beam_topk(tree, reduced, 2 * width, width)
-        labels = np.where((labels >= 0) & self.seen[labels], labels, -1)
+        labels = np.where((labels >= 0) & (self.counts[labels] > 0), labels, -1)
         scores = self.model.of_pairs(X, labels)
         if self.corrected:
             scores += self.noise.log_prob(reduced, np.maximum(labels, 0))
+        scores -= self.discount * self.log_counts[labels]
         return _best(labels, _log_softmax(scores), k)
 
     def _by_rows(self, X: Features, size: int, answer: Callable[[Features], Any]) -> TopK:

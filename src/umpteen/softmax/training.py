@@ -12,6 +12,7 @@ from umpteen.kernels.sampled_softmax import Rules
 from umpteen.progress import Bar
 from umpteen.softmax.full import train_on_all_classes
 from umpteen.softmax.noise import Noise
+from umpteen.softmax.parts import Judgement
 from umpteen.softmax.refreshing import refreshed
 from umpteen.softmax.weights import DenseScores, SparseScores
 from umpteen.storage import storable
@@ -52,12 +53,14 @@ class State:
     validation_scores: list[float] = field(default_factory=list)
     best: Model | None = None
     best_noise: Noise | None = None  # which its scores were learned against
+    best_discount: float = 0.0
 
-    def noted(self, score: float) -> None:
-        """Keep the model if no epoch before had a better score."""
-        if score >= max(self.validation_scores, default=-1.0):
+    def noted(self, judgement: Judgement) -> None:
+        """Keep the model if no epoch before had a better precision."""
+        if judgement.precision >= max(self.validation_scores, default=-1.0):
             self.best, self.best_noise = self.model.at_rest(), self.noise
-        self.validation_scores.append(score)
+            self.best_discount = judgement.discount
+        self.validation_scores.append(judgement.precision)
 
     def is_over(self, plan: Plan) -> bool:
         """Whether all epochs are done, or no recent one was better."""
@@ -81,7 +84,7 @@ def train(
     Y: csr_matrix,
     plan: Plan,
     *,
-    validate: Callable[[State], float] | None = None,
+    validate: Callable[[State], Judgement] | None = None,
     after_epoch: Callable[[State], object] | None = None,
     after_chunk: Callable[[State], object] = lambda state: None,
     bar: Bar,

@@ -115,6 +115,10 @@ class SparseScores:
         marks.data = weights
         return type(self)(marks, self.biases, squares.astype(np.float32), self.bias_squares)
 
+    def set_weights(self, weights: csr_matrix) -> None:
+        """Take over weights, all of them at features that the classes have."""
+        self.weights.data[_places(self.weights, weights)] = weights.data
+
     def table(self, X: Features) -> FloatArray:
         """Scores of all classes, `(n, n_classes)`."""
         scores = (csr_matrix(X) @ self.weights.T).toarray()

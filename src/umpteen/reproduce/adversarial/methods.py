@@ -10,7 +10,10 @@ RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _FIRST_RATE = {True: 0.1, False: 1.0}  # of dense rows, and of sparse ones
 PENALTIES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
 TREES = (0.1, 1.0, 10.0, "auto")
-ONE: Setting = {"objective": "negative_sampling", "n_negatives": 1}
+ONE: Setting = {
+    "objective": "negative_sampling", "n_negatives": 1, "centroid_scale": 0.0,
+    "frequency_discount": 0.0,
+}  # fmt: skip
 NOT_TUNED = "umpteen, not tuned"
 
 
@@ -30,7 +33,7 @@ METHODS = (
     Method("NCE", {**ONE, "objective": "nce", "frequency_share": 0.0, "tree": 0.1}, has_tree=True),
     Method("A&R", {**ONE, "objective": "augment_reduce"}),
     Method("OVE", {**ONE, "objective": "one_vs_each"}),
-    Method("umpteen", {"regularizer": 1e-2}),
+    Method("umpteen", {"regularizer": 1e-2, "learning_rate": 0.3}),
 )
 BASELINES = ("uniform", "frequency", "NCE", "A&R", "OVE")
 
@@ -53,7 +56,7 @@ class Tuning:
         self.task, self.budget = task, budget
         self.tried: dict[tuple[Any, ...], float] = {}
         self.best: Setting = {
-            "regularizer": 1e-4, **method.setting, "learning_rate": _FIRST_RATE[task.dense],
+            "regularizer": 1e-4, "learning_rate": _FIRST_RATE[task.dense], **method.setting,
         }  # fmt: skip
         self.accuracy(self.best)
         self.search(method)

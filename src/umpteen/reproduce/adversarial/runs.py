@@ -13,10 +13,12 @@ from umpteen import parallel
 from umpteen.progress import progress_bar
 from umpteen.reproduce.adversarial.tasks import Judges, Task, as_matrix
 from umpteen.softmax import AdversarialSoftmax, NoiseTree
+from umpteen.softmax.adversarial import DISCOUNTS
 from umpteen.softmax.noise import Noise
 from umpteen.softmax.parts import Part
+from umpteen.softmax.prediction import Answers
+from umpteen.softmax.starting import start_at_centroids, typical_length
 from umpteen.softmax.training import State, train
-from umpteen.softmax.weights import new_scores
 
 _BLOCK_SCORES = 2**21
 _BETWEEN = 1.5  # from one point of a curve to the next, the factor of seconds
@@ -35,15 +37,22 @@ class Quality(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What a model is worth after so many seconds, with the noise taken out of scores or not."""
+    """What a model is worth after so many seconds, with the noise taken out of scores or not.
+
+    `ranked`: accuracy with a discount of frequencies that is chosen on validation, where the
+    method has one.
+    """
 
     seconds: float
     corrected: Quality
     uncorrected: Quality
+    ranked: float | None = None
 
     @property
     def accuracy(self) -> float:
         """The better of both: with frequency noise, that may be without correction."""
+        if self.ranked is not None:
+            return self.ranked
         return max(self.corrected.accuracy, self.uncorrected.accuracy)
 
 
@@ -51,9 +60,11 @@ class Point(NamedTuple):
 class Run:
     """A trained model and how it came about; `noise_seconds` are in the points' seconds, too."""
 
+    task: Task
     state: State
     noise_seconds: float
     is_corrected: bool
+    is_discounted: bool
     points: list[Point] = field(default_factory=list)
 
     @property
@@ -62,7 +73,20 @@ class Run:
 
     def judge(self, judges: Judges) -> Point:
         """As it is now."""
-        return Point(self.seconds, *judged(self.state, judges, self.is_corrected))
+        ranked = self.ranked(judges) if self.is_discounted else None
+        return Point(self.seconds, *judged(self.state, judges, self.is_corrected), ranked)
+
+    def ranked(self, judges: Judges) -> float:
+        """Accuracy in %, with the discount of frequencies that serves validation best."""
+        validation, answers = self.task.validation.first(len(judges.y)), self.answers()
+        part = Part(validation.X, as_matrix(validation.y, self.task.n_classes))
+        chosen = part.judge(answers, DISCOUNTS).discount
+        return 100 * float((answers.best_by_discount(judges.X, [chosen])[0] == judges.y).mean())
+
+    def answers(self, discount: float = 0.0) -> Answers:
+        counts = Part(self.task.X, self.task.Y).counts
+        state = self.state
+        return Answers(state.model, state.noise, counts, self.is_corrected, discount, -1)
 
 
 def run(
@@ -76,13 +100,15 @@ def run(
     model = _estimator(setting)
     noise, noise_seconds = _noise(task, setting)
     bounds = np.full(task.X.shape[0], float(task.n_classes))
-    state = State(new_scores(task.X, task.Y), noise, bounds, seed=0)
-    corrected = model.objective == "negative_sampling"
-    found = Run(state, noise_seconds, corrected)
+    began = time.perf_counter()
+    start = start_at_centroids(task.X, task.Y, float(model.centroid_scale))
+    state = State(start, noise, bounds, seed=0, seconds=time.perf_counter() - began)
+    corrected, discounted = model.objective == "negative_sampling", model.frequency_discount != 0
+    found = Run(task, state, noise_seconds, corrected, discounted)
     left = seconds if free_noise else max(seconds - noise_seconds, 0.1)
-    model.set_params(max_seconds=left, epochs=_FOREVER).n_labels_ = task.n_classes
+    model.set_params(max_seconds=left, epochs=_FOREVER)
     with progress_bar(_named(setting), 1) as bar:
-        plan = model._plan(model.refresh_after)
+        plan = model.plan(task.n_classes, typical_length(task.X), model.refresh_after)
         train(state, task.X, task.Y, plan, after_chunk=_watcher(found, judges), bar=bar)
     if judges is not None:
         found.points.append(found.judge(judges))

@@ -12,7 +12,6 @@ from umpteen.reproduce.adversarial.figure1 import budget, tuned
 from umpteen.reproduce.adversarial.runs import run, warm_up
 from umpteen.reproduce.adversarial.tasks import MADE_UP, available, task
 from umpteen.reproduce.parts import Cell, Part, Section, Table, Value
-from umpteen.softmax.prediction import Answers
 
 _WIDTHS = (4, 16, 64, 256, 1024)
 _REPEATS = 3
@@ -39,8 +38,7 @@ def _measure(name: str, quick: bool) -> Iterator[Part]:
     warm_up(chosen)
     found = run(chosen, tuned(name, quick, "umpteen").best, spent.final)
     judges = chosen.test.first(200 if quick else 1_000)
-    seen = np.ones(chosen.n_classes, bool)
-    answers = Answers(found.state.model, found.state.noise, seen, found.is_corrected, -1)
+    answers = found.answers()
     exact, milliseconds = _timed(partial(answers.exact, judges.X, 1), len(judges.y))
     best = exact.labels[:, 0]
     rows: list[list[Cell]] = [_row("all classes", best, best, judges.y, milliseconds)]

@@ -67,9 +67,8 @@ class Tabular:
                 epochs=n,
                 n_jobs=1,
             )
-            model.n_labels_ = _N_CLASSES
             with progress_bar("", n, verbose=False) as bar:
-                train(state, self.X, self.Y, model._plan(refresh_after=None), bar=bar)
+                train(state, self.X, self.Y, model.plan(_N_CLASSES, feature_length=1.0), bar=bar)
             yield self.deviations(state.model.table(np.eye(_N_KINDS, dtype=np.float32)), noise)
 
     def optimum(self, noise: Noise) -> FloatArray:

@@ -1,0 +1,59 @@
+"""Where training starts: at each class's centroid, which is worth some epochs."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen.softmax.weights import DenseScores, SparseScores, new_scores
+from umpteen.validation import Features
+
+_BLOCK_CLASSES = 4_096
+
+
+def start_at_centroids(X: Features, Y: csr_matrix, scale: float) -> DenseScores | SparseScores:
+    """Scores that are `scale` times the cosine of a sample and its class's centroid, about.
+
+    About, since a sample counts as being as long as samples are in the root mean square. Dense
+    samples are taken relative to their mean; of sparse ones that would leave nothing sparse.
+    """
+    scores = new_scores(X, Y)
+    if scale == 0:
+        return scores
+    given = csr_matrix((np.ones(Y.nnz, np.float32), Y.indices, Y.indptr), shape=Y.shape)
+    if isinstance(scores, SparseScores):
+        scores.set_weights(_of_length(csr_matrix(given.T @ X), scale / typical_length(X)))
+    else:
+        _fill(scores, np.asarray(X), csr_matrix(given.T), scale)
+    return scores
+
+
+def _fill(
+    scores: DenseScores, X: npt.NDArray[np.float32], by_class: csr_matrix, scale: float
+) -> None:
+    mean = X.mean(axis=0)
+    scale /= float(np.sqrt(X.var(axis=0, dtype=np.float64).sum())) or 1.0
+    for first in range(0, len(scores.biases), _BLOCK_CLASSES):
+        block = slice(first, first + _BLOCK_CLASSES)
+        sums = by_class[block] @ X - np.diff(by_class[block].indptr)[:, None] * mean
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        scores.weights[block] = sums * (scale / np.maximum(lengths, 1e-12))
+    scores.biases[:] = -scores.weights @ mean
+
+
+def _of_length(rows: csr_matrix, length: float) -> csr_matrix:
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    factors = length / np.maximum(lengths, 1e-12)
+    rows.data *= np.repeat(factors, np.diff(rows.indptr)).astype(rows.dtype)
+    rows.sort_indices()
+    return rows
+
+
+def typical_length(X: Features) -> float:
+    """Of samples: the root mean square; 1 if all of them are zero.
+
+    >>> typical_length(np.array([[3.0, 4.0], [0.0, 5.0]]))
+    5.0
+    """
+    values = X if isinstance(X, np.ndarray) else X.data
+    total = float(np.square(values, dtype=np.float64).sum())
+    return float(np.sqrt(total / X.shape[0])) or 1.0
