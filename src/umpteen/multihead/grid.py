@@ -38,9 +38,8 @@ class GridRows:
 def best_rows(head_scores: Sequence[Tensor], n_codes: int, m: int) -> GridRows:
     """The m best rows; `head_scores` are `(n, groups, length)` per head, in float64."""
     cut = _cut([scores.shape[2] for scores in head_scores])
-    down, across = _sums(head_scores[:cut]), _sums(head_scores[cut:])
-    if across is None:
-        across = torch.zeros_like(head_scores[0][:, :, :1])
+    nothing = torch.zeros_like(head_scores[0][:, :, :1])
+    down, across = _sums(nothing, head_scores[:cut]), _sums(nothing, head_scores[cut:])
     tops = down.amax(2, keepdim=True), across.amax(2, keepdim=True)  # (n, groups, 1)
     most = (tops[0] + tops[1]).amax(1, keepdim=True)
     best = _row_maxima((down + tops[1] - most).exp(), (across - tops[1]).exp(), n_codes)
@@ -72,11 +71,8 @@ def _cut(lengths: Sequence[int]) -> int:
     )
 
 
-def _sums(head_scores: Sequence[Tensor]) -> Tensor | None:
+def _sums(sums: Tensor, head_scores: Sequence[Tensor]) -> Tensor:
     """Of every choice of digits, in the order of codes: `(n, groups, choices)`."""
-    if not head_scores:
-        return None
-    sums = head_scores[0]
-    for scores in head_scores[1:]:
+    for scores in head_scores:
         sums = (sums[:, :, :, None] + scores[:, :, None]).flatten(2)
     return sums
