@@ -118,14 +118,21 @@ def test_all_cases_of_lengths_have_a_code_for_each_class():
 
 def test_costs_of_each_head(monkeypatch):
     monkeypatch.setattr(worker, "WORDS", 500)
-    parameters = {}
+    parameters, weights = {}, {}
     for name, alone in itertools.product(worker.HEADS, [True, False]):
         found = worker.measure(name, alone, n_labels=200, steps=1)
         assert min(found["step"], found["answer"]) > 0
-        parameters[name] = found["parameters"]
+        parameters[name], weights[name] = found["parameters"], found["weights"]
     assert parameters["full"] == 200 * 513
     assert parameters["MHP"] == (15 + 14) * 513
     assert parameters["MHS"] == 200 * 512
+    n_groups = LabelCode.descending(200).n_groups[0]
+    assert weights == {
+        "full": 512 * 200,
+        "MHP": 512 * (15 + 14),
+        "MHC": 512 * n_groups + 512 * 256 + 200 * 256,
+        "MHS": 512 * 200,
+    }
 
 
 def test_a_process_says_what_it_measured_or_why_not(monkeypatch):
@@ -136,7 +143,7 @@ def test_a_process_says_what_it_measured_or_why_not(monkeypatch):
         speed.in_own_process("nothing", 100, 1, True)
     failed.stderr = "can't allocate memory"
     assert speed.in_own_process("full", 100, 1, True) is None
-    assert speed._table({(name, 9): None for name in speed.NAMES}, 9).rows[0][1:] == [None] * 7
+    assert speed._table({(name, 9): None for name in speed.NAMES}, 9).rows[0][1:] == [None] * 8
 
 
 def test_one_hidden_unit_needs_the_right_loss():
