@@ -10,16 +10,14 @@ Test parts are not used.
 
 import argparse
 from collections.abc import Iterator
-from math import ceil
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from umpteen.multihead import CascadeHead
 from umpteen.neural import Conv, FullHead, Recipe, recipe
 from umpteen.reproduce.multihead import single, stacked
-from umpteen.reproduce.multihead.labels import GROUP_SIZES
+from umpteen.reproduce.multihead.labels import GROUP_SIZES, cascade
 from umpteen.reproduce.multihead.runs import Task, classes_task, scores, texts_task
 from umpteen.reproduce.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
 
@@ -48,9 +46,8 @@ def case(name: str) -> tuple[Task, Training, dict[str, Recipe]]:
         return classes_task(name, False), CLASSES[name], single.heads()
     if name in LABELS:
         task = texts_task(name, False)
-        lengths = [ceil(task.n_labels / GROUP_SIZES[0]), GROUP_SIZES[0]]
-        cascade = recipe(CascadeHead, lengths=lengths, sparse=True)
-        return task, LABELS[name], {"full": recipe(FullHead), "MHC": cascade}
+        heads = {"full": recipe(FullHead), "MHC": cascade(task.n_labels, GROUP_SIZES[0])}
+        return task, LABELS[name], heads
     size = int(name.removeprefix("stacks-"))
     return stacked.stacks(size, stacked.N_SAMPLES), STACKS, stacked.heads(size)
 

@@ -72,9 +72,9 @@ def _what(name: str, quick: bool) -> str:
 def cascade(n_labels: int, group_size: int, code: LabelCode | None = None) -> Recipe:
     """Groups of so many labels; a code says in which order."""
     if code is not None:
-        return recipe(CascadeHead, code=code, sparse=True)
+        return recipe(CascadeHead, code=code)
     lengths = [ceil(n_labels / group_size), group_size]
-    return recipe(CascadeHead, lengths=lengths, sparse=True)
+    return recipe(CascadeHead, lengths=lengths)
 
 
 def _precision(name: str, quick: bool, training: Training, n_seeds: int) -> Iterator[Part]:
