@@ -65,7 +65,8 @@ def held_out(task: Task) -> Task:
 def rows(
     task: Task, training: Training, heads: dict[str, Recipe], rates: list[float], n_seeds: int
 ) -> Iterator[list[str]]:
-    images = {"encoder": recipe(Conv, **stacked.CONV), "all_labels": True}
+    conv = recipe(Conv, dim=training.dim, width=stacked.CONV_WIDTH)
+    images = {"encoder": conv, "all_labels": True}
     options = images if task.X.ndim == 4 else {}
     for label, head in heads.items():
         found = []
