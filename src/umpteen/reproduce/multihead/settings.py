@@ -56,13 +56,13 @@ CLASSES = {
         tried="rates of 0.005, 0.01 and 0.03, 128 and 256 features, dropout of 0 and 0.5; MHP also "
         "with joint softmax, 32 groups, 512 features and clustered labels",
     ),
-    "wordnet-ancestors": Training(6, batch_size=512, dim=128),
+    "wordnet-ancestors": Training(5, batch_size=512, dim=128),
 }
 LABELS = {
     "eurlex57k": Training(8),
     "debian-tags": Training(8, rates={"FullHead": 3e-3}, tried="rates of 0.003 (full) and 0.01"),
 }
-STACKS = Training(8, batch_size=64, dim=128)
+STACKS = Training(6, batch_size=64, dim=128)
 QUICK = Training(4, batch_size=32, dim=64, learning_rate=2e-2)
 
 
