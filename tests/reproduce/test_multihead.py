@@ -146,6 +146,23 @@ def test_a_process_says_what_it_measured_or_why_not(monkeypatch):
     assert speed._table({(name, 9): None for name in speed.NAMES}, 9).rows[0][1:] == [None] * 8
 
 
+def test_threads_are_compared_with_one(monkeypatch):
+    monkeypatch.setattr(speed, "n_threads", lambda n_jobs: 4)
+    monkeypatch.setattr(
+        speed, "in_own_process", lambda *given: {"step": 0.4 if given[-1] == 1 else 0.1}
+    )
+    (found,) = speed._threads(1_000, 2)
+    assert found.columns == ["head", "1 thread", "4 threads", "times as fast"]
+    assert [cell.ours for cell in found.rows[0][1:]] == pytest.approx([400, 100, 4])
+
+
+def test_a_table_of_costs_has_a_cell_for_each_column():
+    costs = {key: 1 for key in ("parameters", "weights", "step", "answer")}
+    found = {(name, 9): {**costs, "step_peak": 1, "answer_peak": 1} for name in speed.NAMES}
+    shown = speed._table(found, 9)
+    assert {len(row) for row in shown.rows} == {len(shown.columns)}
+
+
 def test_one_hidden_unit_needs_the_right_loss():
     """Theorem 3 in small: 8 classes by one number and a bias."""
     softmax = bottleneck.trained(8, 1, "softmax", True, 1_500, 2, rate=0.1)
