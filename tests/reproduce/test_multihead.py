@@ -157,7 +157,7 @@ def test_threads_are_compared_with_one(monkeypatch):
 
 
 def test_a_table_of_costs_has_a_cell_for_each_column():
-    costs = {key: 1 for key in ("parameters", "weights", "step", "answer")}
+    costs = dict.fromkeys(("parameters", "weights", "step", "answer"), 1)
     found = {(name, 9): {**costs, "step_peak": 1, "answer_peak": 1} for name in speed.NAMES}
     shown = speed._table(found, 9)
     assert {len(row) for row in shown.rows} == {len(shown.columns)}
