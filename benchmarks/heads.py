@@ -1,12 +1,14 @@
-"""Last layers alone: a full softmax layer beside product, cascade and sampling heads.
+"""Last layers: a full softmax layer beside product, cascade and sampling heads.
 
     python benchmarks/heads.py
     python benchmarks/heads.py --labels 1000 100000 --heads full product
 
-One training step (forward, backward and update by plain SGD; random features, one random class per
-sample) and the answer of the best five labels, for one batch. Each head has a process of its own,
-for its peak of memory, which is that of a step or an answer less what Python and PyTorch hold
-before the head is made. Times are medians of the wall clock; a ratio is full over head.
+One training step (forward, backward and update; one random class per sample) and the answer of the
+best five labels, for one batch: of the head alone (random features, plain SGD), and of a network
+with a Bag of 50,000 words (100 per sample) and the optimizers of NeuralClassifier. Each head has a
+process of its own, for its peak of memory, which is that of a step or an answer less what Python
+and PyTorch hold before the head is made. Times are medians of the wall clock; a ratio is full over
+head.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from statistics import median
 from typing import Any
 
@@ -22,13 +25,12 @@ import torch
 from harness.environment import machine, results_folder, versions
 from harness.measure import Stopwatch, peak_megabytes, reset_peak, timed
 from harness.report import made_by, table_lines, write_results
-from torch import Tensor
 
 from umpteen.multihead import CascadeHead, ProductHead, SamplingHead
-from umpteen.neural import FullHead, Head, Targets
-
-FEATURES, BATCH, K = 512, 128, 5
-
+from umpteen.neural import Bag, FullHead, Head, Targets
+from umpteen.neural.network import Network
+from umpteen.neural.optimizers import make_optimizers
+from umpteen.reproduce.multihead.worker import BATCH, FEATURES, WORDS, K, batch
 
 HEADS: dict[str, tuple[str, Callable[[int], Head]]] = {
     "full": ("full softmax layer", lambda n: FullHead(FEATURES, n)),
@@ -51,7 +53,8 @@ HEADS: dict[str, tuple[str, Callable[[int], Head]]] = {
 def main() -> None:
     options = parse()
     if options.worker:
-        print(json.dumps(measure(options.worker, options.labels[0], options.steps)))
+        network = options.network
+        print(json.dumps(measure(options.worker, network, options.labels[0], options.steps)))
         return
     results: dict[str, Any] = {
         "command": shlex.join(["python", "benchmarks/heads.py", *sys.argv[1:]]),
@@ -59,11 +62,10 @@ def main() -> None:
         "versions": {**versions(), "torch": torch.__version__},
         "rows": [],
     }
-    for n_labels in options.labels:
-        for name in options.heads:
-            results["rows"].append(in_own_process(name, n_labels, options.steps))
-            path = results_folder(quick=False) / "heads.json"
-            write_results(results, path, markdown(results))
+    for n_labels, network, name in product(options.labels, (False, True), options.heads):
+        results["rows"].append(in_own_process(name, network, n_labels, options.steps))
+        path = results_folder(quick=False) / "heads.json"
+        write_results(results, path, markdown(results))
     print(markdown(results))
 
 
@@ -75,32 +77,42 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--heads", nargs="+", default=list(HEADS), choices=HEADS, metavar="HEAD")
     parser.add_argument("--steps", type=int, default=7)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--network", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def in_own_process(name: str, n_labels: int, steps: int) -> dict[str, Any]:
+def in_own_process(name: str, network: bool, n_labels: int, steps: int) -> dict[str, Any]:
     again = [sys.executable, __file__, "--worker", name, "--labels", str(n_labels)]
+    again += ["--network"] if network else []
     run = subprocess.run(
         [*again, "--steps", str(steps)], check=True, stdout=subprocess.PIPE, text=True
     )
-    return {"head": name, "labels": n_labels, **json.loads(run.stdout)}
+    return {"head": name, "network": network, "labels": n_labels, **json.loads(run.stdout)}
 
 
-def measure(name: str, n_labels: int, steps: int) -> dict[str, float]:
+def measure(name: str, network: bool, n_labels: int, steps: int) -> dict[str, float]:
     """Seconds and megabytes of a step and of an answer; the first of each does not count."""
     torch.manual_seed(0)
-    features, classes = torch.randn(BATCH, FEATURES), torch.randint(n_labels, (BATCH,))
-    targets = Targets.of_classes(classes)
+    inputs = batch(alone=not network)
+    targets = Targets.of_classes(torch.randint(n_labels, (BATCH,)))
+    encoder = Bag(WORDS, FEATURES) if network else torch.nn.Identity()
     reset_peak()
     before = peak_megabytes()
     head = HEADS[name][1](n_labels)
-    optimiser = torch.optim.SGD(head.parameters(), lr=0.1)
-    step_times = [step(head, optimiser, features, targets) for _ in range(steps + 1)]
+    whole = Network(encoder, head)
+    optimisers: list[torch.optim.Optimizer] = (
+        make_optimizers(whole, "adamw", 1e-3, 0.0)
+        if network
+        else [torch.optim.SGD(head.parameters(), lr=0.1)]
+    )
+    step_times = [step(whole, optimisers, inputs, targets) for _ in range(steps + 1)]
     step_peak = peak_megabytes() - before
-    optimiser.zero_grad()
+    for optimiser in optimisers:
+        optimiser.zero_grad()
+    optimisers.clear()
     reset_peak()
-    head.topk(features, K)
-    _, answers = timed(lambda: head.topk(features, K), steps, 20.0)
+    whole.topk(inputs, K)
+    _, answers = timed(lambda: whole.topk(inputs, K), steps, 20.0)
     return {
         "parameters": head.n_parameters,
         "step": median(watch.wall for watch in step_times[1:]),
@@ -113,12 +125,14 @@ def measure(name: str, n_labels: int, steps: int) -> dict[str, float]:
 
 
 def step(
-    head: Head, optimiser: torch.optim.Optimizer, features: Tensor, targets: Targets
+    network: Network, optimisers: list[torch.optim.Optimizer], inputs: Any, targets: Targets
 ) -> Stopwatch:
     with Stopwatch() as watch:
-        optimiser.zero_grad()
-        head.loss(features, targets).backward()
-        optimiser.step()
+        for optimiser in optimisers:
+            optimiser.zero_grad()
+        network.loss(inputs, targets).backward()
+        for optimiser in optimisers:
+            optimiser.step()
     return watch
 
 
@@ -126,11 +140,13 @@ def markdown(results: dict[str, Any]) -> str:
     heads = ["", "parameters", "step, ms", "ratio", f"best {K}, ms", "ratio",
              "peak of a step, MB", "of an answer, MB"]  # fmt: skip
     parts = [f"{made_by(results)} Batches of {BATCH}, {FEATURES} features."]
-    for n_labels in dict.fromkeys(row["labels"] for row in results["rows"]):
-        rows = [row for row in results["rows"] if row["labels"] == n_labels]
+    for n_labels, network in dict.fromkeys((r["labels"], r["network"]) for r in results["rows"]):
+        rows = [r for r in results["rows"] if (r["labels"], r["network"]) == (n_labels, network)]
         full = next((row for row in rows if row["head"] == "full"), None)
-        parts += [f"## {n_labels:,} labels", table_lines([heads, *(cells(r, full) for r in rows)])]
-    return "\n\n".join(["# Heads alone", *parts]) + "\n"
+        what = "with a Bag and the real optimizers" if network else "heads alone, plain SGD"
+        title = f"## {n_labels:,} labels, {what}"
+        parts += [title, table_lines([heads, *(cells(r, full) for r in rows)])]
+    return "\n\n".join(["# Last layers", *parts]) + "\n"
 
 
 def cells(row: dict[str, Any], full: dict[str, Any] | None) -> list[str]:

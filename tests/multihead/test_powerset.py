@@ -49,6 +49,14 @@ def test_best_sets_are_those_of_brute_force(n_labels, labels_per_head, k):
         np.testing.assert_allclose(scores[row], [pair[1] for pair in expected])
 
 
+@given(st.integers(1, 30), st.integers(1, 6))
+def test_the_best_set_is_the_first_of_the_best_sets(n_labels, labels_per_head):
+    torch.manual_seed(n_labels)
+    head = PowersetHead(4, n_labels, labels_per_head=labels_per_head)
+    features = torch.randn(5, 4)
+    assert torch.equal(head.best_set(features), head.best_sets(features, 1)[0][:, 0])
+
+
 def test_labels_rank_by_their_probability_to_be_in_the_set():
     torch.manual_seed(0)
     head = PowersetHead(3, 7, labels_per_head=3).double()

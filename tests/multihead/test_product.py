@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from umpteen.errors import FeaturesError, LabelsError, ParameterError
 from umpteen.multihead import LabelCode, ProductHead
+from umpteen.multihead.grid import best_rows
 from umpteen.multihead.merging import best_codes, log_total
 from umpteen.neural import Targets
 
@@ -235,3 +236,43 @@ def test_more_answers_than_labels_are_filled_up():
 def test_no_samples_no_answers():
     labels, scores = ProductHead(3, 40).topk(torch.zeros(0, 3), 5)
     assert labels.shape == scores.shape == (0, 5)
+
+
+@settings(max_examples=60)
+@given(
+    lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    m=st.integers(1, 12),
+    n_groups=st.integers(1, 4),
+    spread=st.sampled_from([0.0, 1.0, 300.0]),
+    data=st.data(),
+)
+def test_the_best_rows_of_a_grid_hold_the_best_codes(lengths, m, n_groups, spread, data):
+    n_codes = data.draw(st.integers(1, math.prod(lengths)))
+    heads = [spread * torch.randn(2, n_groups, length, dtype=torch.float64) for length in lengths]
+    grid = best_rows(heads, n_codes, m)
+    for sample in range(2):
+        groups = [[head[sample, g].tolist() for head in heads] for g in range(n_groups)]
+        sums = torch.tensor([all_scores(group, n_codes) for group in groups], dtype=torch.float64)
+        scores = sums.logsumexp(0)
+        inside = [place for place in grid.places()[sample].tolist() if place < n_codes]
+        outside = sorted(set(range(n_codes)) - set(inside))
+        assert len(inside) >= min(m, n_codes)
+        if grid.bound is None:
+            assert not outside
+        else:
+            bound = float(grid.bound[sample])
+            assert all(float(scores[place]) <= bound + 1e-9 * (1 + abs(bound)) for place in outside)
+
+
+def test_flat_predictions_of_several_groups_are_exact():
+    """A bound by the groups' best cannot tell labels apart here."""
+    code = LabelCode(2_491, [50, 50]).shuffled(3)
+    head = head_with(code, n_groups=4)
+    with torch.no_grad():
+        head.linear.weight.mul_(1e-3)
+        head.linear.bias.mul_(1e-3)
+    features = torch.randn(5, 3).double()
+    labels, scores = head.topk(features, 7)
+    for row, expected in enumerate(brute_force(head, features)):
+        assert labels[row].tolist() == np.argsort(-expected, kind="stable")[:7].tolist()
+        np.testing.assert_allclose(scores[row], np.sort(expected)[::-1][:7], atol=1e-12)

@@ -7,9 +7,10 @@ from umpteen.multihead import row_products as module
 from umpteen.multihead.row_products import row_products
 
 
-@pytest.fixture(params=[2**19, 7], ids=["one chunk", "many chunks"])
+@pytest.fixture(params=[(2**19, 0), (7, 0), (7, 99)], ids=["one chunk", "many chunks", "all rows"])
 def case(request, monkeypatch):
-    monkeypatch.setattr(module, "_CHUNK_ENTRIES", request.param)
+    monkeypatch.setattr(module, "_CHUNK_ENTRIES", request.param[0])
+    monkeypatch.setattr(module, "_GATHERED", request.param[1])
     torch.manual_seed(0)
     queries, table = torch.randn(3, 4).double(), torch.randn(9, 4).double()
     samples, nodes = torch.tensor([0, 0, 2, 1, 0]), torch.randint(9, (5, 2))

@@ -17,6 +17,7 @@ from umpteen.reproduce.multihead import (
     decomposition,
     labels,
     runs,
+    settings,
     single,
     speed,
     worker,
@@ -73,7 +74,7 @@ def test_classes_are_learnt_from_and_tested_on_with_the_same_numbers(monkeypatch
 @pytest.mark.parametrize("several", [False, True])
 def test_scores_are_of_the_test_part_and_repeat(several):
     task = small_task(several=several)
-    training = runs.Training(8, batch_size=16, learning_rate=0.03, dim=32)
+    training = settings.Training(8, batch_size=16, learning_rate=0.03, dim=32)
     models = {"full": lambda seed: training.network(recipe(FullHead), seed)}
     found = runs.repeated(task, models, 2)["full"]
     assert found.shape == ((2, 3) if several else (2, 1))
@@ -117,14 +118,21 @@ def test_all_cases_of_lengths_have_a_code_for_each_class():
 
 def test_costs_of_each_head(monkeypatch):
     monkeypatch.setattr(worker, "WORDS", 500)
-    parameters = {}
+    parameters, weights = {}, {}
     for name, alone in itertools.product(worker.HEADS, [True, False]):
         found = worker.measure(name, alone, n_labels=200, steps=1)
         assert min(found["step"], found["answer"]) > 0
-        parameters[name] = found["parameters"]
+        parameters[name], weights[name] = found["parameters"], found["weights"]
     assert parameters["full"] == 200 * 513
     assert parameters["MHP"] == (15 + 14) * 513
     assert parameters["MHS"] == 200 * 512
+    n_groups = LabelCode.descending(200).n_groups[0]
+    assert weights == {
+        "full": 512 * 200,
+        "MHP": 512 * (15 + 14),
+        "MHC": 512 * n_groups + 512 * 256 + 200 * 256,
+        "MHS": 512 * 200,
+    }
 
 
 def test_a_process_says_what_it_measured_or_why_not(monkeypatch):
@@ -135,17 +143,39 @@ def test_a_process_says_what_it_measured_or_why_not(monkeypatch):
         speed.in_own_process("nothing", 100, 1, True)
     failed.stderr = "can't allocate memory"
     assert speed.in_own_process("full", 100, 1, True) is None
-    assert speed._table({(name, 9): None for name in speed.NAMES}, 9).rows[0][1:] == [None] * 7
+    assert speed._table({(name, 9): None for name in speed.NAMES}, 9).rows[0][1:] == [None] * 8
+
+
+def test_threads_are_compared_with_one(monkeypatch):
+    monkeypatch.setattr(speed, "n_threads", lambda n_jobs: 4)
+    monkeypatch.setattr(
+        speed, "in_own_process", lambda *given: {"step": 0.4 if given[-1] == 1 else 0.1}
+    )
+    (found,) = speed._threads(1_000, 2)
+    assert found.columns == ["head", "1 thread", "4 threads", "times as fast"]
+    assert [cell.ours for cell in found.rows[0][1:]] == pytest.approx([400, 100, 4])
+
+
+def test_a_table_of_costs_has_a_cell_for_each_column():
+    costs = dict.fromkeys(("parameters", "weights", "step", "answer"), 1)
+    found = {(name, 9): {**costs, "step_peak": 1, "answer_peak": 1} for name in speed.NAMES}
+    shown = speed._table(found, 9)
+    assert {len(row) for row in shown.rows} == {len(shown.columns)}
 
 
 def test_one_hidden_unit_needs_the_right_loss():
     """Theorem 3 in small: 8 classes by one number and a bias."""
-    softmax = bottleneck.trained(8, 1, "softmax", True, 1_500, seed=0, rate=0.05)
-    frobenius = bottleneck.trained(8, 1, "frobenius", True, 1_500, seed=0, rate=0.05)
-    assert softmax.accuracy[-1] == 100
-    assert frobenius.accuracy[-1] <= 50
-    assert softmax.rank[-1] > frobenius.rank[-1]
-    assert len(softmax.epochs) == len(softmax.accuracy) == len(softmax.rank)
+    softmax = bottleneck.trained(8, 1, "softmax", True, 1_500, 2, rate=0.1)
+    frobenius = bottleneck.trained(8, 1, "frobenius", True, 1_500, 2, rate=0.1)
+    assert (softmax.accuracy[-1] == 100).all()
+    assert (frobenius.accuracy[-1] <= 50).all()
+    assert (softmax.rank[-1] > frobenius.rank[-1]).all()
+    assert len(softmax.steps) == len(softmax.accuracy) == len(softmax.rank)
+
+
+def test_seeds_side_by_side_are_trained_as_if_alone():
+    alone, both = (bottleneck.trained(6, 1, "softmax", True, 50, n, rate=0.1) for n in (1, 2))
+    assert [v[0] for v in alone.accuracy] == [v[0] for v in both.accuracy]
 
 
 def test_the_page_has_all_chapters():
@@ -161,8 +191,8 @@ def test_a_section_of_it(monkeypatch):
     monkeypatch.setattr(decomposition, "classes_task", lambda name, quick: small_task())
     monkeypatch.setattr(decomposition, "available", lambda names: names)
     monkeypatch.setattr(decomposition, "texts_task", lambda name, quick: small_task(several=True))
-    training = runs.Training(2, batch_size=32, dim=16)
-    parts = list(decomposition._orders(True, training)) + list(
+    training = settings.Training(2, batch_size=32, dim=16)
+    parts = list(decomposition._orders(True, training, training)) + list(
         decomposition._lengths(True, training)
     )
     tables = [part for part in parts if isinstance(part, Table)]

@@ -105,6 +105,13 @@ class PowersetHead(Head):
         return best_labels(scores.to(features.dtype), labels, check_k(k))
 
     @torch.no_grad()
+    def best_set(self, features: Tensor) -> Tensor:
+        """The likeliest set of each sample, as booleans `(n, n_labels)`: what `predict` wants."""
+        check_batch(self, features)
+        heads = self.linear(features).split(self.code.lengths, dim=1)
+        return self.code.members(torch.stack([logits.argmax(1) for logits in heads], dim=1))
+
+    @torch.no_grad()
     def best_sets(self, features: Tensor, k: int = 1) -> tuple[Tensor, Tensor]:
         """The likeliest sets and their log-probabilities: `(n, m, n_labels)` booleans, `(n, m)`.
 

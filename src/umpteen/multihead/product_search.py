@@ -1,17 +1,22 @@
 """Exact top-k of `ProductHead`, in double precision so that sums of scores are not rounded."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, TypeAlias
 
 import torch
 from torch import Tensor
 
 from umpteen.multihead.code import LabelCode
+from umpteen.multihead.grid import GridRows, best_rows
 from umpteen.multihead.merging import best_codes, log_total
 from umpteen.neural.topk import best_by_blocks, best_labels
 
 _ROUNDING = 1e-9
+_PER_GROUP = 8  # candidates of each group for every label that is asked for
+_MAX_SCORES = 2**24  # of candidates at a time
+
+_Found: TypeAlias = tuple[Tensor, Tensor, Tensor]  # labels, scores, and where they are unsure
 
 
 @dataclass(frozen=True)
@@ -40,43 +45,58 @@ class CodeScores:
 
     def topk(self, k: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The best labels and their log-probabilities, `(n, k)`, equal ones by label."""
-        m = min(k, self.code.n_labels)
-        labels, scores, unsure = self._candidates(m, next(widths := self._widths(m)))
-        while bool(unsure.any()):
-            width = next(widths, None)
-            rows = self._rows(unsure)
-            found = rows._by_blocks(m) if width is None else rows._candidates(m, width)
-            labels[unsure], scores[unsure] = found[:2]
-            unsure[unsure.clone()] = found[2]
+        m, n = min(k, self.code.n_labels), len(self.heads[0])
+        labels = torch.zeros(n, m, dtype=torch.int64, device=self.heads[0].device)
+        scores, unsure = self.heads[0].new_zeros(n, m), labels.new_ones(n, dtype=torch.bool)
+        for search in _SEARCHES:  # ever slower, ever surer
+            if bool(unsure.any()):
+                found = search(self._rows(unsure), m)
+                labels[unsure], scores[unsure] = found[:2]
+                unsure[unsure.clone()] = found[2]
         return best_labels((scores - self.log_total()[:, None]).to(dtype), labels, k)
 
-    def _widths(self, m: int) -> Iterator[int]:
-        """How many candidates to try, one after another."""
-        if self.n_groups == 1:
-            yield m if self.label_at is None else m + 1
-        else:
-            yield from (8 * m, 128 * m)
-
-    def _candidates(self, m: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The best m among the best `width` of each group, and where others may be as good.
+    def _among_candidates(self, m: int) -> _Found:
+        """The best m among the best few of each group.
 
         A label that no group has among its best scores at most what the groups' last ones
         have together: where the m-th is better than that, it is exact.
         """
-        n, width = len(self.heads[0]), min(width, self.code.n_labels)
+        alone, n = self.n_groups == 1, len(self.heads[0])
+        width = min(_PER_GROUP * m if not alone else m + (self.label_at is not None),
+                    self.code.n_labels)  # fmt: skip
         flat = [scores.flatten(0, 1) for scores in self.heads]
         digits, sums = best_codes(flat, width, self.code.n_labels)  # (n * groups, width, heads)
         strides = torch.tensor(self.code.strides, device=digits.device)
         places = (digits * strides).sum(2).view(n, self.n_groups * width).sort(dim=1).values
         scores = self.of(places)
         scores[:, 1:].masked_fill_(places.diff(dim=1) == 0, -torch.inf)  # found by several groups
-        labels, scores = best_labels(scores, self._labels(places), m)
-        bound = sums[:, -1].view(n, self.n_groups).logsumexp(1)
-        unsure = scores[:, -1] <= bound + _ROUNDING * (1 + bound.abs())
-        all_seen = width == self.code.n_labels or (self.n_groups == 1 and self.label_at is None)
-        return labels, scores, unsure & (not all_seen)
+        all_seen = width == self.code.n_labels or (alone and self.label_at is None)
+        bound = None if all_seen else sums[:, -1].view(n, self.n_groups).logsumexp(1)
+        return self._best(places, scores, m, bound)
 
-    def _by_blocks(self, m: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _on_grid(self, m: int) -> _Found:
+        """The best m of the rows of codes that have the greatest scores."""
+        grid = best_rows(self.heads, self.code.n_labels, m)
+        size = max(1, _MAX_SCORES // (m * grid.n_columns * self.n_groups))
+        samples = torch.arange(len(self.heads[0]), device=self.heads[0].device).split(size)
+        parts = [self._rows(some)._in_rows(grid.of(some), m) for some in samples]
+        labels, scores, unsure = zip(*parts, strict=True)
+        return torch.cat(labels), torch.cat(scores), torch.cat(unsure)
+
+    def _in_rows(self, grid: GridRows, m: int) -> _Found:
+        places = grid.places()
+        exists = places < self.code.n_labels
+        scores = self.of(places * exists).masked_fill(~exists, -torch.inf)
+        return self._best(places * exists, scores, m, grid.bound)
+
+    def _best(self, places: Tensor, scores: Tensor, m: int, bound: Tensor | None) -> _Found:
+        """The best m of these; unsure where labels outside, up to `bound`, may be as good."""
+        labels, scores = best_labels(scores, self._labels(places), m)
+        if bound is None:
+            return labels, scores, torch.zeros_like(labels[:, 0], dtype=torch.bool)
+        return labels, scores, scores[:, -1] <= bound + _ROUNDING * (1 + bound.abs())
+
+    def _by_blocks(self, m: int) -> _Found:
         """The best m of all labels, whatever ties there are; O(n_labels) per sample."""
         n, device = len(self.heads[0]), self.heads[0].device
 
@@ -101,3 +121,6 @@ def _entries(scores: Tensor, digits: Tensor) -> Tensor:
     if digits.dim() == 1:
         return scores[:, :, digits]
     return scores.gather(2, digits[:, None].expand(-1, scores.shape[1], -1))
+
+
+_SEARCHES = (CodeScores._among_candidates, CodeScores._on_grid, CodeScores._by_blocks)

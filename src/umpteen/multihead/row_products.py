@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 _CHUNK_ENTRIES = 2**19  # copied at a time: they stay in the processor's cache
+_GATHERED = 32  # as slow as so many products of a matrix product, for each product of a copied row
 
 
 def row_products(
@@ -18,8 +19,11 @@ def row_products(
 
     `queries` are `(n, hidden)`, `table` `(rows, hidden)`, `samples` `(pairs,)`. On a CPU, moving
     copies of rows through memory costs more than to multiply them; so they are made in small
-    chunks, and made again for the gradient, which is sparse for the table if asked for.
+    chunks, and made again for the gradient, which is sparse for the table if asked for. Where
+    most of a small table is asked for anyway, all its products are made and a part is taken.
     """
+    if not sparse and len(queries) * len(table) <= _GATHERED * nodes.numel():
+        return (queries @ table.T)[samples[:, None], nodes]
     if table.device.type == "cpu":
         products: Tensor = _InChunks.apply(queries, table, samples, nodes, sparse)
         return products

@@ -16,13 +16,13 @@ from umpteen.neural import Recipe, recipe
 from umpteen.reproduce.multihead.labels import cascade
 from umpteen.reproduce.multihead.runs import (
     Task,
-    Training,
     available,
     classes_task,
     repeated,
     texts_task,
     value,
 )
+from umpteen.reproduce.multihead.settings import CLASSES, LABELS, QUICK, Training
 from umpteen.reproduce.parts import Cell, Part, Section, Table
 
 # Table 9 of the paper, CIFAR-100 {20; 5}, 400 epochs, and Eurlex-4K: clustered, random.
@@ -32,7 +32,8 @@ _PAPER_EURLEX = (86.00, 85.95)
 
 def sections(quick: bool) -> list[Section]:
     """Random against clustered labels, and number and length of heads."""
-    training = Training(2, dim=64) if quick else Training(12)
+    training = QUICK if quick else CLASSES["pydocs"]
+    tags = QUICK if quick else LABELS["debian-tags"]
     what = f"TF-IDF of single words, a Bag; {training.said()}"
     return [
         Section(
@@ -41,7 +42,7 @@ def sections(quick: bool) -> list[Section]:
             "is large enough; a small one loses 2 to 4 points.",
             f"pydocs with one class per sample, and debian-tags; {what}; one seed, for features "
             "of two sizes. Labels are clustered by the centroids of their training samples.",
-            partial(_orders, quick, training),
+            partial(_orders, quick, training, tags),
         ),
         Section(
             "Section 4.4 and Table 7, number and length of heads",
@@ -54,7 +55,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _orders(quick: bool, training: Training) -> Iterator[Part]:
+def _orders(quick: bool, training: Training, tags: Training) -> Iterator[Part]:
     dims = (8, training.dim)
     rows: list[list[Cell]] = []
     task = classes_task("pydocs", quick)
@@ -69,7 +70,7 @@ def _orders(quick: bool, training: Training) -> Iterator[Part]:
         make_cascade = partial(cascade, task.n_labels, 23)
         for dim in dims:
             paper = _PAPER_EURLEX if dim == dims[-1] else (None, None)
-            rows.append(_compared(task, f"{name}: MHC, {dim} features", replace(training, dim=dim),
+            rows.append(_compared(task, f"{name}: MHC, {dim} features", replace(tags, dim=dim),
                                   code, make_cascade, paper))  # fmt: skip
     yield Table(
         "Accuracy, or precision at 1 for debian-tags (paper: Eurlex-4K), in % on the test part",

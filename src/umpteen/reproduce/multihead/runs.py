@@ -12,13 +12,16 @@ from scipy.sparse import csr_matrix
 from umpteen import data
 from umpteen.errors import DataFormatError
 from umpteen.metrics import precision_at_k
-from umpteen.neural import Bag, NeuralClassifier, Recipe, recipe
 from umpteen.progress import progress_bar
 from umpteen.reproduce.parts import Value
 from umpteen.text import Vectorizer
 
 DEPTHS = (1, 3, 5)
 LEAST_SAMPLES = 3  # of a class
+LEFT_OUT = (
+    "Labels without a training sample are left out, and test samples that have no other: no head "
+    "could find them."
+)
 _MOST_DOCUMENTS = {"eurlex57k": 15_000}  # the size of the paper's EurLex-4K
 _FEW_DOCUMENTS = {"pydocs": 10_000}  # of fewer, hardly any share a label
 
@@ -113,33 +116,6 @@ def rarest(Y: csr_matrix, counts: npt.NDArray[np.integer], least: int) -> npt.ND
     chosen = np.full(Y.shape[0], -1, np.int64)
     chosen[found] = labels[order][first]
     return chosen
-
-
-@dataclass(frozen=True)
-class Training:
-    """How networks are trained, whatever their head."""
-
-    epochs: int
-    batch_size: int = 256
-    learning_rate: float = 3e-3
-    dim: int = 256
-
-    def said(self) -> str:
-        return (
-            f"up to {self.epochs} epochs of AdamW with learning rate {self.learning_rate:g}, the "
-            "same for all heads; of these, the best on a tenth of the training samples that is "
-            "held out is kept"
-        )
-
-    def network(self, head: Recipe, seed: int, **options: Any) -> NeuralClassifier:
-        """Words as a `Bag`, unless another encoder is given."""
-        settings: dict[str, Any] = {
-            "encoder": recipe(Bag, dim=self.dim), "epochs": self.epochs, "patience": 3,
-            "batch_size": self.batch_size, "learning_rate": self.learning_rate,
-        }  # fmt: skip
-        return NeuralClassifier(
-            **{**settings, **options}, head=head, random_state=seed, verbose=False
-        )
 
 
 def scores(task: Task, model: Any) -> Floats:

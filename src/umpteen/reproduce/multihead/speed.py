@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from umpteen.parallel import n_threads
 from umpteen.progress import progress_bar
 from umpteen.reproduce.drawing import lines
 from umpteen.reproduce.parts import Cell, Part, Section, Table, Value
@@ -20,7 +21,7 @@ Grid: TypeAlias = dict[tuple[str, int], Costs]
 
 
 def sections(quick: bool) -> list[Section]:
-    """The heads alone, and the whole network."""
+    """The heads alone, the whole network, and what more threads give."""
     sizes, steps = (_SIZES[:2], 2) if quick else (_SIZES, 5)
     claim = (
         "with a million labels MHP is 17 times as fast as a full layer, MHC 4 times, MHS 8 times; "
@@ -41,6 +42,13 @@ def sections(quick: bool) -> list[Section]:
             "optimizers of NeuralClassifier.",
             partial(_costs, sizes, steps, False),
         ),
+        Section(
+            "Threads",
+            "not of the paper, which measures on a graphics card: are all cores used?",
+            f"The heads alone with {sizes[-2]:,} labels, as above, with one thread and with all. "
+            "NeuralClassifier trains with one, so that a seed gives the same bits on any machine.",
+            partial(_threads, sizes[-2], steps),
+        ),
     ]
 
 
@@ -53,15 +61,23 @@ def _costs(sizes: Sequence[int], steps: int, alone: bool) -> Iterator[Part]:
                 bar.advance()
     for n_labels in sizes:
         yield _table(found, n_labels)
+    yield (
+        "Weights, without biases, with d features: full and MHS d x labels; MHP d x the sum of its "
+        "heads' lengths; MHC d x groups + d x hidden + labels x hidden, so that it saves time and "
+        "no more than half of the memory here (hidden is 256)."
+    )
     yield from _figures(found, sizes)
     if None in found.values():
         yield "-: needs more memory than is free here."
 
 
-def in_own_process(name: str, n_labels: int, steps: int, alone: bool) -> Costs:
-    """What `worker.measure` gives; None if memory does not suffice."""
+def in_own_process(
+    name: str, n_labels: int, steps: int, alone: bool, threads: int | None = None
+) -> Costs:
+    """What `worker.measure` gives, with all threads if not told; None: too little memory."""
     command = [sys.executable, "-m", "umpteen.reproduce.multihead.worker", name]
     command += ["alone" if alone else "network", str(n_labels), str(steps)]
+    command.append(str(threads or n_threads(-1)))
     run = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
     if run.returncode == 0:
         costs: dict[str, float] = json.loads(run.stdout)
@@ -77,11 +93,11 @@ def _table(found: Grid, n_labels: int) -> Table:
     for name in NAMES:
         costs = found[name, n_labels]
         if costs is None:
-            rows.append([name, *[None] * 7])
+            rows.append([name, *[None] * 8])
             continue
         printed = _PAPER_RATIOS.get(name) if n_labels == 1_000_000 else None
         rows.append([
-            name, f"{costs['parameters']:,}", Value(1e3 * costs["step"]),
+            name, f"{costs['parameters']:,}", f"{costs['weights']:,}", Value(1e3 * costs["step"]),
             ratio(full, costs, "step", printed), Value(1e3 * costs["answer"]),
             ratio(full, costs, "answer"), Value(costs["step_peak"], digits=0),
             Value(costs["answer_peak"], digits=0),
@@ -89,10 +105,21 @@ def _table(found: Grid, n_labels: int) -> Table:
     return Table(
         f"{n_labels:,} labels: a step (forward, backward, update) and the best 5 labels of a "
         "batch; ratio: full over head. Memory beyond what was held before",
-        ["head", "parameters", "step, ms", "step, ratio", "best 5, ms", "best 5, ratio",
-         "step's peak, MB", "best 5's peak, MB"],
+        ["head", "parameters", "of these, weights", "step, ms", "step, ratio",
+         "best 5, ms", "best 5, ratio", "step's peak, MB", "best 5's peak, MB"],
         rows,
     )  # fmt: skip
+
+
+def _threads(n_labels: int, steps: int) -> Iterator[Part]:
+    counts = sorted({1, n_threads(-1)})
+    rows: list[list[Cell]] = []
+    for name in NAMES:
+        found = [in_own_process(name, n_labels, steps, True, count) for count in counts]
+        times = [None if costs is None else Value(1e3 * costs["step"]) for costs in found]
+        rows.append([name, *times, ratio(found[0], found[-1], "step")])
+    columns = ["head", *(f"{count} threads" if count > 1 else "1 thread" for count in counts)]
+    yield Table("A training step, in ms", [*columns, "times as fast"], rows)
 
 
 def ratio(full: Costs, costs: Costs, key: str, paper: float | None = None) -> Value | None:

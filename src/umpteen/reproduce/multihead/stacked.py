@@ -11,11 +11,14 @@ from umpteen import data
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
 from umpteen.neural import Conv, FullHead, Recipe, recipe
 from umpteen.reproduce.drawing import lines
-from umpteen.reproduce.multihead.runs import Floats, Task, Training, available, repeated, value
+from umpteen.reproduce.multihead.runs import Floats, Task, available, repeated, value
+from umpteen.reproduce.multihead.settings import QUICK, STACKS, Training
 from umpteen.reproduce.parts import Cell, Part, Section, Table
 
 _SET = "images/fashion-mnist"
-_STACKS = (2, 3, 4)
+STACKS_OF = (2, 3, 4)
+N_SAMPLES = 8_000
+CONV_WIDTH = 8
 _N_TEST = 5_000
 
 
@@ -23,18 +26,19 @@ def sections(quick: bool) -> list[Section]:
     """One section, if the images are there."""
     if not available([_SET]):
         return []
-    n_seeds, n_samples = (1, 1_000) if quick else (3, 8_000)
-    training = Training(2 if quick else 5, batch_size=128)
+    n_seeds, n_samples = (1, 1_000) if quick else (3, N_SAMPLES)
+    sizes, training = (STACKS_OF[:2], QUICK) if quick else (STACKS_OF, STACKS)
     return [
         Section(
             "Table 1 and Figure 6, combinations of labels as classes",
             "where classes are combinations of labels (of VOC's 20 labels 2^20), MHP, MHC and MHS "
             "are as good as asking for each label (80.13, 80.25 and 80.34 against 79.82 %), which "
             "a full layer cannot do; all heads must be right, so errors add up.",
-            f"Fashion-MNIST, {n_samples:,} stacks of 2, 3 or 4 images, each a channel of 14 x 14 "
-            "pixels; the class is the list of their kinds, so there are 100, 1,000 or 10,000 "
-            f"classes. {training.said().capitalize()}; seeds: {n_seeds}.",
-            partial(_stacks, n_samples, training, _STACKS[:2] if quick else _STACKS, n_seeds),
+            f"Fashion-MNIST, {n_samples:,} stacks of {sizes[0]} to {sizes[-1]} images, each a "
+            "channel of 14 x 14 pixels; the class is the list of their kinds, so there are "
+            f"{10 ** sizes[0]:,} to {10 ** sizes[-1]:,} classes. A Conv; {training.said()}; "
+            f"seeds: {n_seeds}.",
+            partial(_stacks, n_samples, training, sizes, n_seeds),
         )
     ]
 
@@ -45,10 +49,9 @@ def _stacks(
     found: list[dict[str, Floats]] = []
     for size in sizes:
         task = stacks(size, n_samples)
+        encoder = recipe(Conv, dim=training.dim, width=CONV_WIDTH)
         make = {
-            name: partial(
-                training.network, head, encoder=recipe(Conv, dim=128, width=8), all_labels=True
-            )
+            name: partial(training.network, head, encoder=encoder, all_labels=True)
             for name, head in heads(size).items()
         }
         found.append(repeated(task, make, n_seeds))

@@ -1,6 +1,6 @@
 """One head of one size in a process of its own, for its peak of memory.
 
-    python -m umpteen.reproduce.multihead.worker HEAD ALONE N_LABELS STEPS
+    python -m umpteen.reproduce.multihead.worker HEAD ALONE N_LABELS STEPS THREADS
 
 gives JSON. A process that would need more memory than there is fails instead of stalling others.
 """
@@ -41,7 +41,7 @@ def measure(name: str, alone: bool, n_labels: int, steps: int) -> dict[str, floa
     `NeuralClassifier`. Peaks are beyond what was held before the head was made.
     """
     torch.manual_seed(0)
-    inputs, targets = _inputs(alone), Targets.of_classes(torch.randint(n_labels, (BATCH,)))
+    inputs, targets = batch(alone), Targets.of_classes(torch.randint(n_labels, (BATCH,)))
     encoder = torch.nn.Identity() if alone else Bag(WORDS, FEATURES)
     _reset_peak()
     before = _peak_megabytes()
@@ -69,6 +69,7 @@ def measure(name: str, alone: bool, n_labels: int, steps: int) -> dict[str, floa
         answer_seconds = _seconds(lambda: network.topk(inputs, K), steps)
     return {
         "parameters": head.n_parameters,
+        "weights": sum(each.numel() for each in head.parameters() if each.ndim > 1),
         "step": step_seconds,
         "answer": answer_seconds,
         "step_peak": step_peak,
@@ -76,7 +77,8 @@ def measure(name: str, alone: bool, n_labels: int, steps: int) -> dict[str, floa
     }
 
 
-def _inputs(alone: bool) -> Any:
+def batch(alone: bool) -> Any:
+    """Random features, or words for a `Bag`."""
     if alone:
         return torch.randn(BATCH, FEATURES)
     offsets = torch.arange(0, BATCH * WORDS_PER_SAMPLE + 1, WORDS_PER_SAMPLE)
@@ -124,5 +126,6 @@ def _kilobytes(path: Path, key: str) -> int:
 
 if __name__ == "__main__":
     _limit_memory()
-    head_name, is_alone, n, n_steps = sys.argv[1:]
+    head_name, is_alone, n, n_steps, n_threads = sys.argv[1:]
+    torch.set_num_threads(int(n_threads))
     print(json.dumps(measure(head_name, is_alone == "alone", int(n), int(n_steps))))

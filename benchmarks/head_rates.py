@@ -1,0 +1,84 @@
+"""Which learning rate suits which head: what `umpteen reproduce multihead` trains with.
+
+    python benchmarks/head_rates.py
+    python benchmarks/head_rates.py --sets pydocs --rates 0.01 --seeds 3
+
+An eighth of the training samples is held out and judged by: accuracy for one class per sample,
+precision at 1 for several labels. Samples whose class no other training sample has are not judged.
+Test parts are not used.
+"""
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from umpteen.neural import Conv, FullHead, Recipe, recipe
+from umpteen.reproduce.multihead import single, stacked
+from umpteen.reproduce.multihead.labels import GROUP_SIZES, cascade
+from umpteen.reproduce.multihead.runs import Task, classes_task, scores, texts_task
+from umpteen.reproduce.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
+
+SETS = (*CLASSES, *LABELS, *(f"stacks-{size}" for size in stacked.STACKS_OF))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS, metavar="SET")
+    parser.add_argument("--rates", nargs="+", type=float, default=RATES)
+    parser.add_argument("--seeds", type=int, default=1)
+    options = parser.parse_args()
+    for name in options.sets:
+        task, training, heads = case(name)
+        table = Table("head", *map("{:g}".format, options.rates), "chosen", title=name)
+        for row in rows(held_out(task), training, heads, options.rates, options.seeds):
+            table.add_row(*row)
+        Console(width=100).print(table)
+
+
+def case(name: str) -> tuple[Task, Training, dict[str, Recipe]]:
+    """The task of the page, how it is trained there, and its heads."""
+    if name in CLASSES:
+        return classes_task(name, False), CLASSES[name], single.heads()
+    if name in LABELS:
+        task = texts_task(name, False)
+        heads = {"full": recipe(FullHead), "MHC": cascade(task.n_labels, GROUP_SIZES[0])}
+        return task, LABELS[name], heads
+    size = int(name.removeprefix("stacks-"))
+    return stacked.stacks(size, stacked.N_SAMPLES), STACKS, stacked.heads(size)
+
+
+def held_out(task: Task) -> Task:
+    """The same with an eighth of the training samples as its test part."""
+    order = np.random.default_rng(7).permutation(task.X.shape[0])
+    n_held_out = len(order) // 8
+    judged, rest = order[:n_held_out], order[n_held_out:]
+    if task.Y.ndim == 1:
+        judged = judged[np.isin(task.Y[judged], task.Y[rest])]
+    return Task(task.name, task.X[rest], task.Y[rest], task.X[judged], task.Y[judged])
+
+
+def rows(
+    task: Task, training: Training, heads: dict[str, Recipe], rates: list[float], n_seeds: int
+) -> Iterator[list[str]]:
+    conv = recipe(Conv, dim=training.dim, width=stacked.CONV_WIDTH)
+    images = {"encoder": conv, "all_labels": True}
+    options = images if task.X.ndim == 4 else {}
+    for label, head in heads.items():
+        found = []
+        for rate in rates:
+            networks = (
+                training.network(head, seed, learning_rate=rate, **options)
+                for seed in range(n_seeds)
+            )
+            runs = [scores(task, network.fit(task.X, task.Y))[0] for network in networks]
+            found.append(f"{np.mean(runs):.2f}")
+        yield [label, *found, f"{training.rate(head):g}"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""How the networks of each data set are trained, all in one place.
+
+What `tried` says was tried on a part of the training samples that was held out, one seed each, and
+the best was taken, for a full layer as for the others; a set without `tried` was not tuned. Test
+parts were not used. `python benchmarks/head_rates.py` goes through rates, head by head.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from umpteen.neural import Bag, NeuralClassifier, Recipe, recipe
+
+RATES = (3e-3, 1e-2, 3e-2)
+
+
+@dataclass(frozen=True)
+class Training:
+    """Epochs, size of batches and of features, and learning rates, by the name of the head."""
+
+    epochs: int
+    batch_size: int = 128
+    dim: int = 256
+    learning_rate: float = 1e-2
+    rates: Mapping[str, float] = field(default_factory=dict)  # of heads that have another
+    tried: str = ""  # before it was chosen, on held-out training samples
+
+    def rate(self, head: Recipe) -> float:
+        """The learning rate of a head."""
+        return self.rates.get(_name(head), self.learning_rate)
+
+    def said(self) -> str:
+        """In words."""
+        others = "".join(f", {name} {rate:g}" for name, rate in self.rates.items())
+        tried = f" (chosen on held-out training samples, of {self.tried})" if self.tried else ""
+        return (
+            f"{self.dim} features, up to {self.epochs} epochs of AdamW in batches of "
+            f"{self.batch_size}, learning rate {self.learning_rate:g}{others}{tried}; the epoch "
+            "that is best on a tenth of the training samples, held out, is kept"
+        )
+
+    def network(self, head: Recipe, seed: int, **options: Any) -> NeuralClassifier:
+        """Words as a `Bag`, unless another encoder is given."""
+        settings: dict[str, Any] = {
+            "encoder": recipe(Bag, dim=self.dim), "epochs": self.epochs, "patience": 4,
+            "batch_size": self.batch_size, "learning_rate": self.rate(head),
+        }  # fmt: skip
+        return NeuralClassifier(
+            **{**settings, **options}, head=head, random_state=seed, verbose=False
+        )
+
+
+CLASSES = {
+    "pydocs": Training(
+        10,
+        tried="rates of 0.005, 0.01 and 0.03, 128 and 256 features, dropout of 0 and 0.5; MHP also "
+        "with joint softmax, 32 groups, 512 features and clustered labels",
+    ),
+    "wordnet-ancestors": Training(5, batch_size=512, dim=128),
+}
+LABELS = {
+    "eurlex57k": Training(8),
+    "debian-tags": Training(8, rates={"FullHead": 3e-3}, tried="rates of 0.003 (full) and 0.01"),
+}
+STACKS = Training(6, batch_size=64, dim=128)
+QUICK = Training(4, batch_size=32, dim=64, learning_rate=2e-2)
+
+
+def _name(head: Recipe) -> str:
+    return head.path.rpartition(".")[2]
