@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from umpteen.collapse.frames import fixed_frame
 from umpteen.collapse.losses import pick_all_labels
-from umpteen.errors import FeaturesError
+from umpteen.errors import FeaturesError, ParameterError
 from umpteen.neural import Head, Targets
 from umpteen.validation import check_k
 
@@ -21,7 +21,9 @@ class EtfHead(Head):
     angles (`umpteen.collapse.fixed_frame`), the same for the same `seed`.
 
     With `learned`, the rows are parameters as usual, for comparison. `bias` is always learned, as
-    the paper's code does; False leaves it out. The loss is `pick_all_labels(base, normalize)`.
+    the paper's code does; False leaves it out. The loss is `pick_all_labels(base, normalize)`;
+    `feature_penalty` adds that times the mean square length of features: with it (and weight
+    decay) features have a best length, without they grow for ever, and collapse takes as long.
 
     >>> head = EtfHead(8, 5)
     >>> head.n_parameters, EtfHead(8, 5, learned=True).n_parameters
@@ -42,6 +44,7 @@ class EtfHead(Head):
         bias: bool = True,
         base: str = "cross_entropy",
         normalize: bool = False,
+        feature_penalty: float = 0.0,
         smoothing: float = 0.1,
         gamma: float = 2.0,
         seed: int = 0,
@@ -49,6 +52,11 @@ class EtfHead(Head):
         super().__init__()
         self.in_features = check_k(in_features, "in_features")
         self.n_labels = check_k(n_labels, "n_labels")
+        if not feature_penalty >= 0:
+            raise ParameterError(
+                f"feature_penalty={feature_penalty!r} is not possible: use 0 or more"
+            )
+        self.feature_penalty = feature_penalty
         self.objective = pick_all_labels(base, normalize, smoothing=smoothing, gamma=gamma)
         if learned:
             generator = torch.Generator().manual_seed(seed)
@@ -69,8 +77,11 @@ class EtfHead(Head):
         return nn.functional.linear(features, self.weight, self.bias)
 
     def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        """The pick-all-labels loss, averaged over samples."""
-        return self.objective(self.logits(features), targets)
+        """The pick-all-labels loss and the penalty on features, averaged over samples."""
+        loss = self.objective(self.logits(features), targets)
+        if not self.feature_penalty:
+            return loss
+        return loss + self.feature_penalty * features.square().sum(dim=1).mean()
 
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -102,7 +102,7 @@ class Conv(nn.Module):
 
     Stages of 3x3 convolution, group norm, ReLU and pooling halve the image while it is at least
     14 wide: two for 28x28, three for 56x56. `width` channels in the first, twice as many in each
-    later one; then a layer of `dim` outputs.
+    later one; then a layer of `dim` outputs, with ReLU or, if `linear`, without.
 
     >>> Conv((1, 56, 56), dim=32)(torch.zeros(2, 56 * 56)).shape
     torch.Size([2, 32])
@@ -117,6 +117,7 @@ class Conv(nn.Module):
         *,
         width: int = 32,
         dropout: float = 0.0,
+        linear: bool = False,
     ) -> None:
         super().__init__()
         if width % 8:
@@ -131,11 +132,12 @@ class Conv(nn.Module):
                 height, wide = height // 2, wide // 2
         self.stages = nn.Sequential(*stages)
         self.last = nn.Linear(channels * height * wide, dim)
+        self.activation = nn.Identity() if linear else nn.ReLU()
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, images: Tensor) -> Tensor:
         maps = self.stages(images.view(len(images), *self.image_shape))
-        features: Tensor = self.dropout(relu(self.last(maps.flatten(1))))
+        features: Tensor = self.dropout(self.activation(self.last(maps.flatten(1))))
         return features
 
 
