@@ -15,6 +15,7 @@ from umpteen.errors import DataFormatError
 from umpteen.metrics import CollapseMeasures, collapse_measures
 from umpteen.neural import Conv, NeuralClassifier, recipe
 from umpteen.reproduce.parts import Value
+from umpteen.validation import check_labels
 
 SETS = {"MNIST": "images/mnist", "Fashion-MNIST": "images/fashion-mnist"}
 _N_DEV = 10_000  # training images that only make samples to choose by
@@ -83,7 +84,7 @@ def stacks(
         stacked = data.stack_images(
             part[0][rows], part[1][rows], sizes, shrink=2, random_state=seed, **options
         )
-        return Images(stacked.X, csr_matrix(stacked.Y))
+        return Images(stacked.X, check_labels(stacked.Y))
 
     return Stacks(
         name,
@@ -117,8 +118,8 @@ class Training:
         return (
             f"two stages of convolution, a layer of 256 and one of {self.dim} outputs without "
             f"ReLU; {self.epochs} epochs of AdamW, learning rate {self.learning_rate:g}, weight "
-            f"decay {self.weight_decay:g}, penalties on features {self.feature_penalty:g} and on the "
-            f"last layer {self.weight_penalty:g}"
+            f"decay {self.weight_decay:g}, penalties on features {self.feature_penalty:g} and on "
+            f"the last layer {self.weight_penalty:g}"
         )
 
     def network(self, seed: int, *, learned: bool = True, **options: Any) -> NeuralClassifier:
