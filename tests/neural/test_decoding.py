@@ -1,4 +1,4 @@
-"""Decoders on a network: if these fail, `predict` gives other sets than the decoder that was asked."""
+"""Decoders on a network: if these fail, `predict` gives other sets than the decoder found."""
 
 import numpy as np
 import pytest

@@ -20,7 +20,8 @@ class Bag(nn.Module):
     """The weighted sum of the vectors of a sample's features, then ReLU (SiameseXML's encoder).
 
     For rows with few entries of many, such as TF-IDF. With `residual`, SiameseXML's residual block
-    follows. `sparse` gradients only touch the vectors of a batch: needed for large vocabularies.
+    follows; `linear` leaves out the ReLU. `sparse` gradients only touch the vectors of a batch:
+    needed for large vocabularies.
 
     >>> bag = Bag(4, dim=2)
     >>> _ = bag.table.weight.data.copy_(torch.tensor([[1.0, 0], [0, 1], [5, 5], [-1, 1]]))
@@ -38,6 +39,7 @@ class Bag(nn.Module):
         *,
         residual: bool = False,
         dropout: float = 0.0,
+        linear: bool = False,
         sparse: bool = True,
     ) -> None:
         super().__init__()
@@ -46,12 +48,13 @@ class Bag(nn.Module):
             n_features, dim, mode="sum", sparse=sparse, include_last_offset=True
         )
         nn.init.uniform_(self.table.weight, -0.1, 0.1)
+        self.activation = nn.Identity() if linear else nn.ReLU()
         self.dropout = nn.Dropout(dropout)
         self.residual = Residual(dim) if residual else nn.Identity()
 
     def forward(self, rows: SparseRows) -> Tensor:
         sums = self.table(rows.columns, rows.offsets, per_sample_weights=rows.values)
-        features: Tensor = self.residual(self.dropout(relu(sums)))
+        features: Tensor = self.residual(self.dropout(self.activation(sums)))
         return features
 
 

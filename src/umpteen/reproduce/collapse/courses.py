@@ -31,9 +31,9 @@ _MISSING = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
 
 def sections(quick: bool) -> list[Section]:
     """Balanced sets, then one imbalanced and one with label sets missing."""
-    training = Training(3 if quick else 60)
-    single = 20 if quick else 200
-    balanced: Sizes = {1: single, 2: single // 10, 3: single // 50 or 1}
+    training = Training(12 if quick else 60)
+    single = 40 if quick else 200
+    balanced: Sizes = {1: single, 2: single // 10, 3: max(2, single // 50)}
     names = available()[:1] if quick else available()
     made = [
         Section(
@@ -47,7 +47,7 @@ def sections(quick: bool) -> list[Section]:
     ]
     if not names:
         return []
-    groups = (single // 5, single // 20, max(2, single // 100))
+    groups = (single // 5, single // 10, max(2, single // 100))
     made.append(
         Section(
             "Figure 2, pairs of labels imbalanced",

@@ -29,9 +29,9 @@ _PAPER_SAVED = 20.7
 
 def sections(quick: bool) -> list[Section]:
     """A section for each set of images."""
-    n, seeds = (30, 1) if quick else (150, 3)
+    n, seeds = (30, 1) if quick else (100, 3)
     sizes: Sizes = {1: n, 2: n // 5}
-    training = Training(3 if quick else 40)
+    training = Training(12 if quick else 50)
     return [
         Section(
             f"Table 2, learned against fixed last layer: {name}",

@@ -20,7 +20,7 @@ def sections(quick: bool) -> list[Section]:
     names = available()
     if not names:
         return []
-    training = Training(4 if quick else 40)
+    training = Training(20 if quick else 60)
     return [
         Section(
             "Figures 1 and 2, three classes in the plane",

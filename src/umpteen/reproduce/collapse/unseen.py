@@ -26,8 +26,8 @@ def sections(quick: bool) -> list[Section]:
     there = available()
     if not there:
         return []
-    n, seeds = (30, 1) if quick else (150, 3)
-    training = Training(3 if quick else 40)
+    n, seeds = (30, 1) if quick else (120, 3)
+    training = Training(12 if quick else 60)
     sizes: Sizes = {1: n, 2: n // 4, 3: max(n // 15, 2)}
     return [
         Section(
