@@ -189,7 +189,7 @@ def test_theory_and_descent_agree_on_the_page():
 def test_the_page_in_very_small(images, monkeypatch):
     """All image chapters run, and what they give can be drawn."""
     for chapter in (courses, decoders, heads, plane, unseen):
-        monkeypatch.setattr(chapter, "Training", lambda epochs: FAST)
+        monkeypatch.setattr(chapter, "Training", lambda epochs, **options: FAST)
     section = decoders.sections(True)[0]
     parts = list(section.measure())
     assert sum(isinstance(part, Table) for part in parts) == 3
