@@ -179,7 +179,7 @@ def moments(epochs: int) -> list[int]:
     """About ten epochs to look at, close to one another at first.
 
     >>> moments(60)
-    [1, 2, 3, 5, 8, 12, 18, 27, 40, 60]
+    [1, 2, 4, 5, 8, 12, 18, 27, 40, 60]
     """
     found = {epochs}
     now = float(epochs)
