@@ -12,7 +12,8 @@ from umpteen.metrics import precision_at_k, propensity, psp_at_k
 from umpteen.neural import FullHead, Recipe, recipe
 from umpteen.progress import progress_bar
 from umpteen.reproduce.collapse.runs import Floats, value
-from umpteen.reproduce.multihead.runs import DEPTHS, Task, Training, available, texts_task
+from umpteen.reproduce.multihead.runs import DEPTHS, Task, available, texts_task
+from umpteen.reproduce.multihead.settings import Training
 from umpteen.reproduce.parts import Cell, Part, Section, Table
 
 _SETS = ("eurlex57k", "debian-tags")
@@ -23,13 +24,14 @@ def sections(quick: bool) -> list[Section]:
     there = available(_SETS[1:] if quick else _SETS)
     if not there:
         return []
-    training = Training(2, dim=64) if quick else Training(12, dim=256)
+    epochs, dim = (2, 64) if quick else (12, 256)
+    training = Training(epochs, batch_size=256, dim=dim, learning_rate=3e-3)
     seeds = 1 if quick else 2
     return [
         Section(
             f"Beyond the paper: a fixed frame for many labels, {there[0]}",
             "left open there: labels far beyond the features (d << K).",
-            f"{there[0]}; TF-IDF of single words, a Bag of {training.dim} features; "
+            f"{there[0]}; TF-IDF of single words, a Bag; "
             f"{training.said()}; seeds: {seeds}. The fixed rows are unit vectors of near-equal "
             "angles, the bias is learned. PAL is the pick-all-labels loss.",
             partial(_compare, there[0], quick, training, seeds),
