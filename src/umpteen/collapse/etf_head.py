@@ -26,7 +26,7 @@ class EtfHead(Head):
     `feature_penalty` and `weight_penalty` add that times the mean square length of features, and
     times the sum of squares of learned rows: the objective of the paper's theorem. With them,
     features have a best length; without, they grow for ever, and collapse takes as long.
-    (AdamW's `weight_decay` is not such a penalty: it does not lead to a simplex exactly.)
+    (AdamW's `weight_decay` is not such a penalty.)
 
     >>> head = EtfHead(8, 5)
     >>> head.n_parameters, EtfHead(8, 5, learned=True).n_parameters

@@ -104,7 +104,7 @@ def _originals(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained here; the settings were chosen on samples to choose by."""
+    """How networks are trained here, all alike; penalties were chosen by the measures of collapse."""
 
     epochs: int
     dim: int = 16

@@ -65,8 +65,8 @@ def _courses(name: str, quick: bool, epochs: int) -> Iterator[Part]:
     yield from _course("As they are", X, Y, epochs)
     yield from _course("With as many samples of each label alone", *balanced_part(X, Y), epochs)
     yield (
-        "The theory wants samples with one label to be balanced. Where they are not, means and "
-        "classifier come to no simplex (NC2, NC3), however long training goes on."
+        "The theory wants samples with one label to be balanced, which those of a real set are "
+        "not: the second table tells what that changes. It also has fewer samples."
     )
 
 
