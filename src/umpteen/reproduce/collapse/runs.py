@@ -104,7 +104,7 @@ def _originals(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained here, all alike; penalties were chosen by the measures of collapse."""
+    """How networks are trained here, all alike; penalties were chosen by how far these collapse."""
 
     epochs: int
     dim: int = 16
