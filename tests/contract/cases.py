@@ -90,6 +90,7 @@ CASES = {
         bad_parameters=(
             {"encoder": "quill"},
             {"head": "hydra"},
+            {"decoder": "ring"},
             {"epochs": 0},
             {"max_seconds": 0},
             {"batch_size": 0},

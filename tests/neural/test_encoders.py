@@ -91,6 +91,29 @@ def test_conv_is_stage_after_stage(side, n_stages):
     torch.testing.assert_close(network(images.flatten(1)), expected)
 
 
+def test_hidden_layers_and_a_linear_end():
+    torch.manual_seed(0)
+    x = torch.randn(4, 5)
+    mlp = MLP(5, dim=3, n_layers=2, hidden=7, linear=True)
+    first, last = (layer for layer in mlp.layers if isinstance(layer, torch.nn.Linear))
+    hidden = relu(x @ first.weight.T + first.bias)
+    assert hidden.shape == (4, 7)
+    torch.testing.assert_close(mlp(x), hidden @ last.weight.T + last.bias)
+    images = torch.randn(4, 1, 8, 8)
+    conv = Conv((1, 8, 8), dim=3, width=8, hidden=7, linear=True)
+    inner = next(layer for layer in conv.stages if isinstance(layer, torch.nn.Linear))
+    assert (inner.in_features, inner.out_features) == (8 * 4 * 4, 7)
+    plain = Conv((1, 8, 8), dim=7, width=8)
+    plain.load_state_dict({
+        name.replace("stages.5", "last"): value
+        for name, value in conv.state_dict().items()
+        if not name.startswith("last")
+    })  # fmt: skip
+    expected = plain(images) @ conv.last.weight.T + conv.last.bias
+    torch.testing.assert_close(conv(images), expected)
+    assert (conv(images) < 0).any()
+
+
 def test_wrong_sizes_are_refused():
     with pytest.raises(ParameterError, match="n_layers=0"):
         MLP(5, n_layers=0)

@@ -7,7 +7,7 @@ from umpteen.collapse.frames import fixed_frame
 from umpteen.collapse.losses import pick_all_labels
 from umpteen.errors import FeaturesError
 from umpteen.neural import Head, Targets
-from umpteen.validation import check_k
+from umpteen.validation import check_k, check_number
 
 _BLOCK_SCORES = 2**22  # 16 MB
 
@@ -22,6 +22,11 @@ class EtfHead(Head):
 
     With `learned`, the rows are parameters as usual, for comparison. `bias` is always learned, as
     the paper's code does; False leaves it out. The loss is `pick_all_labels(base, normalize)`.
+
+    `feature_penalty` and `weight_penalty` add that times the mean square length of features, and
+    times the sum of squares of learned rows: the objective of the paper's theorem. With them,
+    features have a best length; without, they grow for ever, and collapse takes as long.
+    (AdamW's `weight_decay` is not such a penalty.)
 
     >>> head = EtfHead(8, 5)
     >>> head.n_parameters, EtfHead(8, 5, learned=True).n_parameters
@@ -42,6 +47,8 @@ class EtfHead(Head):
         bias: bool = True,
         base: str = "cross_entropy",
         normalize: bool = False,
+        feature_penalty: float = 0.0,
+        weight_penalty: float = 0.0,
         smoothing: float = 0.1,
         gamma: float = 2.0,
         seed: int = 0,
@@ -49,6 +56,8 @@ class EtfHead(Head):
         super().__init__()
         self.in_features = check_k(in_features, "in_features")
         self.n_labels = check_k(n_labels, "n_labels")
+        self.feature_penalty = check_number(feature_penalty, "feature_penalty")
+        self.weight_penalty = check_number(weight_penalty, "weight_penalty")
         self.objective = pick_all_labels(base, normalize, smoothing=smoothing, gamma=gamma)
         if learned:
             generator = torch.Generator().manual_seed(seed)
@@ -69,8 +78,13 @@ class EtfHead(Head):
         return nn.functional.linear(features, self.weight, self.bias)
 
     def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        """The pick-all-labels loss, averaged over samples."""
-        return self.objective(self.logits(features), targets)
+        """The pick-all-labels loss, averaged over samples, and the penalties."""
+        loss = self.objective(self.logits(features), targets)
+        if self.feature_penalty:
+            loss = loss + self.feature_penalty * features.square().sum(dim=1).mean()
+        if self.weight_penalty and self.weight.requires_grad:
+            loss = loss + self.weight_penalty * self.weight.square().sum()
+        return loss
 
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:

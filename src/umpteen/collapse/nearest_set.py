@@ -1,5 +1,6 @@
 """Label sets by the nearest mean: the paper's decoder, and beyond it sets never seen."""
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -60,6 +61,7 @@ class NearestSet(BaseEstimator):
     def fit(self, features: Any, Y: Any) -> Self:
         """Average the features `(n, d)` of each label set; one pass over them."""
         check_parameters(self)
+        self.__dict__.pop("_centered", None)
         sets = LabelSets.of(features, Y)
         if not len(sets.counts):
             raise LabelsError("there are no samples: the nearest of no label sets is none")
@@ -97,24 +99,53 @@ class NearestSet(BaseEstimator):
 
         A block of samples and sets at a time; of equal distances, the set that came first.
         """
-        center = self.means_.mean(axis=0, dtype=np.float64)  # far from it, float32 is too coarse
-        queries = (features - center).astype(np.float32)
+        sets = self._centered_means()
+        queries = (features - sets.center).astype(np.float32)
         which = np.zeros(len(queries), np.int64)
-        best = np.full(len(queries), np.inf, np.float32)
-        for first in range(0, len(self.means_), _BLOCK_SETS):
-            means = (self.means_[first : first + _BLOCK_SETS] - center).astype(np.float32)
-            half_norms = np.einsum("ij,ij->i", means, means) / 2
+        best = np.full(len(queries), -np.inf, np.float32)
+        room = np.empty((_BLOCK_ROWS, _BLOCK_SETS), np.float32)  # fresh memory costs as much again
+        for first in range(0, len(sets.means), _BLOCK_SETS):
+            means = sets.means[first : first + _BLOCK_SETS]
+            half_norms = sets.half_norms[first : first + _BLOCK_SETS]
             for start in range(0, len(queries), _BLOCK_ROWS):
                 rows = slice(start, start + _BLOCK_ROWS)
-                # |x - m|^2 / 2 without the part that all sets have in common
-                halves = half_norms - queries[rows] @ means.T
-                nearest = halves.argmin(axis=1)
-                least = halves[np.arange(len(nearest)), nearest]
-                nearer = least < best[rows]
+                block = room[: len(queries[rows]), : len(means)]
+                # -|x - m|^2 / 2 without the part that all sets have in common
+                np.matmul(queries[rows], means.T, out=block)
+                np.subtract(block, half_norms, out=block)
+                nearest = block.argmax(axis=1)
+                most = block[np.arange(len(nearest)), nearest]
+                nearer = most > best[rows]
                 which[rows] = np.where(nearer, first + nearest, which[rows])
-                best[rows] = np.where(nearer, least, best[rows])
+                best[rows] = np.where(nearer, most, best[rows])
         rest = features - self.means_[which].astype(np.float64)
         return which, (rest**2).sum(axis=1)
+
+    def _centered_means(self) -> "_CenteredMeans":
+        """Made when first asked, and kept: that takes as long as hundreds of answers."""
+        if "_centered" not in self.__dict__:
+            self._centered = _CenteredMeans.of(self.means_)
+        return self._centered
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_centered", None)  # `means_` say it all
+        return state
+
+
+@dataclass(frozen=True, eq=False)
+class _CenteredMeans:
+    """Means around their own mean: far from it, float32 is too coarse."""
+
+    center: npt.NDArray[np.float64]  # (d,)
+    means: npt.NDArray[np.float32]  # (n_sets, d)
+    half_norms: npt.NDArray[np.float32]  # (n_sets,), half of the squares
+
+    @classmethod
+    def of(cls, means: npt.NDArray[np.float32]) -> Self:
+        center = means.mean(axis=0, dtype=np.float64)
+        centered = (means - center).astype(np.float32)
+        return cls(center, centered, np.einsum("ij,ij->i", centered, centered) / 2)
 
 
 def _indicator(found: npt.NDArray[np.int32], n_labels: int) -> csr_matrix:

@@ -1,5 +1,7 @@
 """NeuralClassifier: any encoder with any head, trained in one way."""
 
+from collections.abc import Callable
+from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import FeaturesError
 from umpteen.neural.checkpoint import Keeper, arrays_of
+from umpteen.neural.decoding import Decoder, check_decoder, decode, fit_decoder
 from umpteen.neural.device import find_device, one_thread, seeded, shared
 from umpteen.neural.fitting import choose_encoder, flat, image_shape_of, learn_inputs
 from umpteen.neural.inputs import Inputs
@@ -25,12 +28,19 @@ from umpteen.neural.training import Settings, settings_of, train
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
-from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
+from umpteen.validation import (
+    N_JOBS,
+    VERBOSE,
+    Features,
+    check_parameters,
+    check_seed,
+    is_single_label,
+)
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 _ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
 _MOST_JUDGED = 5
-_NOT_OF_THE_RESULT = ("checkpoint", "checkpoint_every", "device", "n_jobs", "verbose")
+_NOT_OF_TRAINING = ("checkpoint", "checkpoint_every", "decoder", "device", "n_jobs", "verbose")
 
 
 class NeuralClassifier(ExtremeClassifier):
@@ -43,6 +53,10 @@ class NeuralClassifier(ExtremeClassifier):
     Options go into a recipe: `um.neural.recipe(um.neural.Bag, dim=512)`. A head is made for the
     labels seen in training, or, where numbers of labels mean something to it (digits of a code),
     for `all_labels` from 0 on.
+
+    **Decoder**: with `NearestSet()` or `OneVsAll()` of `umpteen.collapse`, `predict` answers with
+    whole label sets, of as many labels as each sample needs; the decoder is fitted on the features
+    of all training samples after training. `predict_topk` stays the head's ranking.
 
     **Loss**: the head's own; `"full"` has softmax for a 1-D `Y`, otherwise binary cross-entropy.
 
@@ -72,6 +86,7 @@ class NeuralClassifier(ExtremeClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "encoder": [StrOptions({"auto", *ENCODERS}), Recipe],
         "head": [StrOptions(set(HEADS)), Recipe],
+        "decoder": [object],  # `check_decoder` looks closer
         "all_labels": ["boolean"],
         "epochs": _POSITIVE,
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
@@ -100,12 +115,14 @@ class NeuralClassifier(ExtremeClassifier):
     seen_labels_: npt.NDArray[np.int32]  # those that the head has
     weights_: dict[str, npt.NDArray[Any]]
     history_: dict[str, list[float]]  # loss and held-out precision of each epoch
+    decoder_: Decoder | None
 
     def __init__(
         self,
         encoder: str | Recipe = "auto",
         head: str | Recipe = "full",
         *,
+        decoder: Decoder | None = None,
         all_labels: bool = False,
         epochs: int = 20,
         max_seconds: float | None = None,
@@ -128,6 +145,7 @@ class NeuralClassifier(ExtremeClassifier):
     ) -> None:
         self.encoder = encoder
         self.head = head
+        self.decoder = decoder
         self.all_labels = all_labels
         self.epochs = epochs
         self.max_seconds = max_seconds
@@ -148,12 +166,16 @@ class NeuralClassifier(ExtremeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, Y: Any) -> Self:
+    def fit(self, X: Any, Y: Any, *, watch: Callable[[Self], object] | None = None) -> Self:
         """Learn from samples and their labels; `X` may be images `(n, channels, height, width)`.
 
         With a `checkpoint` of the same training, continue it.
+
+        `watch(model)` is called after each epoch with the model as it then is: its `features`,
+        `predict_topk` and `history_` can be asked; a decoder comes after training only.
         """
         check_parameters(self)
+        check_decoder(self.decoder, is_single_label(Y))
         device = find_device(self.device)  # before an earlier fit is forgotten
         seed, keeper = self._seed_and_keeper(X, Y)
         image_shape = image_shape_of(X)
@@ -164,13 +186,35 @@ class NeuralClassifier(ExtremeClassifier):
         if len(labelled) < len(samples):
             samples = samples.choose(labelled)
         with one_thread(), seeded(seed, device):
-            run = self._train(samples, settings_of(self, len(samples), seed), keeper)
-        self.history_ = {"loss": run.counters.losses, "score": run.counters.scores}
-        self._network = run.network.requires_grad_(False).eval()
-        self.weights_ = arrays_of(self._network.state_dict())
+            run = self._train(samples, settings_of(self, len(samples), seed), keeper, watch)
+        run.network.requires_grad_(False)
+        self._take(run)
+        if self.decoder is not None:
+            self.decoder_ = fit_decoder(self.decoder, self._features(X), labels)
         return self
 
-    def _train(self, samples: Samples, settings: Settings, keeper: Keeper) -> Run:
+    def predict(self, X: Any) -> Any:
+        """The labels of each sample: a sparse indicator `(n, n_labels)`.
+
+        With a decoder, the label set that it finds; otherwise as many labels as training samples
+        had on average. A classifier that was fitted on a 1-D array answers with one.
+        """
+        checked = self._check_predict(X)
+        if self.decoder_ is None:
+            return super().predict(X)
+        return decode(self.decoder_, self._features(checked), self.n_labels_)
+
+    def features(self, X: Any) -> npt.NDArray[np.float32]:
+        """What the encoder makes of each sample, `(n, out_features)`."""
+        return self._features(self._check_predict(X))
+
+    def _train(
+        self,
+        samples: Samples,
+        settings: Settings,
+        keeper: Keeper,
+        watch: Callable[[Self], object] | None,
+    ) -> Run:
         k = min(self.labels_per_sample_, _MOST_JUDGED)
         network = self._build().to(samples.device)
         optimizers = make_optimizers(
@@ -180,25 +224,49 @@ class NeuralClassifier(ExtremeClassifier):
         samples, judge = hold_out(samples, self.validation_fraction, settings.seed, k)
         keeper.begin(run, settings.seed, samples.device)
         total = settings.epochs * samples.n_batches(settings.batch_size)
+
+        def tell(run: Run) -> None:
+            if watch is not None:
+                watch(copy(self)._take(run))
+
         with progress_bar("Training", total, verbose=self.verbose) as bar:
-            train(run, samples, judge, settings, keeper, bar)
+            train(run, samples, judge, settings, keeper, bar, tell)
         return run
 
+    def _take(self, run: Run) -> Self:
+        """Be the classifier that a run has come to."""
+        self.history_ = {"loss": run.counters.losses, "score": run.counters.scores}
+        self._network = run.network.eval()
+        self.weights_ = arrays_of(self._network.state_dict())
+        self.decoder_ = None
+        return self
+
     def _topk(self, X: Features, k: int) -> TopK:
+        def answer(network: Network, batch: Any) -> TopK:
+            labels, scores = (part.cpu().numpy() for part in network.topk(batch, k))
+            return TopK(np.where(labels >= 0, self.seen_labels_[labels], -1), scores)
+
+        return TopK.concatenate(self._by_blocks(X, answer))
+
+    def _features(self, X: Features) -> npt.NDArray[np.float32]:
+        def answer(network: Network, batch: Any) -> npt.NDArray[np.float32]:
+            return np.asarray(network.encoder(batch).cpu().numpy(), np.float32)
+
+        return np.concatenate(self._by_blocks(X, answer))
+
+    def _by_blocks(self, X: Features, answer: Callable[[Network, Any], Any]) -> list[Any]:
+        """Answers of the network for all samples, some rows at a time."""
         device = find_device(self.device)
         network = self._ready_network(device)
 
-        def answer(first: int) -> TopK:
+        def of_block(first: int) -> Any:
             with torch.inference_mode():
-                batch = self.inputs_.batch(X[first : first + _ROWS_AT_A_TIME], device)
-                labels, scores = (part.cpu().numpy() for part in network.topk(batch, k))
-            named = np.where(labels >= 0, self.seen_labels_[labels], -1)
-            return TopK(named, scores)
+                rows = X[first : first + _ROWS_AT_A_TIME]
+                return answer(network, self.inputs_.batch(rows, device))
 
         blocks = range(0, max(1, X.shape[0]), _ROWS_AT_A_TIME)
         with one_thread(), progress_bar("Predicting", len(blocks), verbose=self.verbose) as bar:
-            parts = run_tasks(answer, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
-        return TopK.concatenate(parts)
+            return run_tasks(of_block, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
 
     def _choose_parts(self, X: Features, image_shape: list[int], labels: csr_matrix) -> None:
         """The encoder and the head for this data, with all that their recipes need."""
@@ -232,7 +300,7 @@ class NeuralClassifier(ExtremeClassifier):
         if self.checkpoint is None:
             return seed, Keeper(None, self.checkpoint_every)
         checked, labels = self._check_fit_input(X, Y)
-        mark = fingerprint(checked, labels, deciding_settings(self, _NOT_OF_THE_RESULT, seed))
+        mark = fingerprint(checked, labels, deciding_settings(self, _NOT_OF_TRAINING, seed))
         keeper = Keeper(Path(self.checkpoint), self.checkpoint_every, mark)
         return seed if keeper.found is None else keeper.found.seed, keeper
 

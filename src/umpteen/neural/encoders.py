@@ -4,6 +4,7 @@
 `(n, n_features)`.
 """
 
+from itertools import pairwise
 from typing import ClassVar
 
 import torch
@@ -19,7 +20,8 @@ class Bag(nn.Module):
     """The weighted sum of the vectors of a sample's features, then ReLU (SiameseXML's encoder).
 
     For rows with few entries of many, such as TF-IDF. With `residual`, SiameseXML's residual block
-    follows. `sparse` gradients only touch the vectors of a batch: needed for large vocabularies.
+    follows; `linear` leaves out the ReLU. `sparse` gradients only touch the vectors of a batch:
+    needed for large vocabularies.
 
     >>> bag = Bag(4, dim=2)
     >>> _ = bag.table.weight.data.copy_(torch.tensor([[1.0, 0], [0, 1], [5, 5], [-1, 1]]))
@@ -37,6 +39,7 @@ class Bag(nn.Module):
         *,
         residual: bool = False,
         dropout: float = 0.0,
+        linear: bool = False,
         sparse: bool = True,
     ) -> None:
         super().__init__()
@@ -45,12 +48,13 @@ class Bag(nn.Module):
             n_features, dim, mode="sum", sparse=sparse, include_last_offset=True
         )
         nn.init.uniform_(self.table.weight, -0.1, 0.1)
+        self.activation = nn.Identity() if linear else nn.ReLU()
         self.dropout = nn.Dropout(dropout)
         self.residual = Residual(dim) if residual else nn.Identity()
 
     def forward(self, rows: SparseRows) -> Tensor:
         sums = self.table(rows.columns, rows.offsets, per_sample_weights=rows.values)
-        features: Tensor = self.residual(self.dropout(relu(sums)))
+        features: Tensor = self.residual(self.dropout(self.activation(sums)))
         return features
 
 
@@ -72,7 +76,9 @@ class Residual(nn.Module):
 
 
 class MLP(nn.Module):
-    """Layers of `dim` outputs with ReLU, for dense rows.
+    """Layers of `hidden` outputs with ReLU, the last of `dim`, for dense rows.
+
+    `hidden` is `dim` where it is not given. `linear` leaves out the last ReLU.
 
     >>> MLP(784, dim=64, n_layers=2)(torch.zeros(5, 784)).shape
     torch.Size([5, 64])
@@ -81,15 +87,25 @@ class MLP(nn.Module):
     kind: ClassVar[str] = "dense"
 
     def __init__(
-        self, n_features: int, dim: int = 256, *, n_layers: int = 1, dropout: float = 0.0
+        self,
+        n_features: int,
+        dim: int = 256,
+        *,
+        n_layers: int = 1,
+        hidden: int | None = None,
+        dropout: float = 0.0,
+        linear: bool = False,
     ) -> None:
         super().__init__()
         if n_layers < 1:
             raise ParameterError(f"n_layers={n_layers} is not possible: use 1 or more")
         self.out_features = dim
+        sizes = [n_features] + [hidden or dim] * (n_layers - 1) + [dim]
         layers: list[nn.Module] = []
-        for inputs in [n_features] + [dim] * (n_layers - 1):
-            layers += [nn.Linear(inputs, dim), nn.ReLU(), nn.Dropout(dropout)]
+        for inputs, outputs in pairwise(sizes):
+            layers += [nn.Linear(inputs, outputs), nn.ReLU(), nn.Dropout(dropout)]
+        if linear:
+            layers[-2] = nn.Identity()
         self.layers = nn.Sequential(*layers)
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -102,7 +118,8 @@ class Conv(nn.Module):
 
     Stages of 3x3 convolution, group norm, ReLU and pooling halve the image while it is at least
     14 wide: two for 28x28, three for 56x56. `width` channels in the first, twice as many in each
-    later one; then a layer of `dim` outputs.
+    later one; then, if `hidden` is given, a layer of so many outputs with ReLU, and one of `dim`
+    outputs, with ReLU or, if `linear`, without.
 
     >>> Conv((1, 56, 56), dim=32)(torch.zeros(2, 56 * 56)).shape
     torch.Size([2, 32])
@@ -116,7 +133,9 @@ class Conv(nn.Module):
         dim: int = 128,
         *,
         width: int = 32,
+        hidden: int | None = None,
         dropout: float = 0.0,
+        linear: bool = False,
     ) -> None:
         super().__init__()
         if width % 8:
@@ -130,12 +149,16 @@ class Conv(nn.Module):
             if min(height, wide) >= 2:
                 height, wide = height // 2, wide // 2
         self.stages = nn.Sequential(*stages)
-        self.last = nn.Linear(channels * height * wide, dim)
+        n_maps = channels * height * wide
+        if hidden is not None:
+            self.stages.extend([nn.Flatten(), nn.Linear(n_maps, hidden), nn.ReLU()])
+        self.last = nn.Linear(hidden or n_maps, dim)
+        self.activation = nn.Identity() if linear else nn.ReLU()
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, images: Tensor) -> Tensor:
         maps = self.stages(images.view(len(images), *self.image_shape))
-        features: Tensor = self.dropout(relu(self.last(maps.flatten(1))))
+        features: Tensor = self.dropout(self.activation(self.last(maps.flatten(1))))
         return features
 
 

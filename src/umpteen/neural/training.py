@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -43,9 +44,17 @@ def settings_of(model: Any, n_samples: int, seed: int) -> Settings:
 
 
 def train(
-    run: Run, samples: Samples, judge: Judge | None, settings: Settings, keeper: Keeper, bar: Bar
+    run: Run,
+    samples: Samples,
+    judge: Judge | None,
+    settings: Settings,
+    keeper: Keeper,
+    bar: Bar,
+    tell: Callable[[Run], None] = lambda _: None,
 ) -> None:
     """Train until the epochs, the time or the patience with the held-out samples are over.
+
+    After each epoch `tell` may look at the run.
 
     All that decides about the next step is in `run` and the random numbers, which `keeper` writes
     down: a run that is continued goes the same way.
@@ -73,6 +82,7 @@ def train(
                 break
             keeper.save_if_due(run)
         _end_epoch(run, judge, settings, late)
+        tell(run)
         keeper.save_if_due(run)
     keeper.save(run)
     run.settle()

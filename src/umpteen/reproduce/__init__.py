@@ -16,6 +16,7 @@ PAPERS = {
     "eagle": "umpteen.reproduce.eagle",
     "adversarial": "umpteen.reproduce.adversarial",
     "multihead": "umpteen.reproduce.multihead",
+    "collapse": "umpteen.reproduce.collapse",
 }
 
 

@@ -5,6 +5,7 @@ so that black and white will do.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,43 @@ def courses(
     says = "; ".join(f"{name}: {_listed(y[name])} at {_listed(x[name])}" for name in y)
     numbers = {"x": {name: list(x[name]) for name in y}, "y": {n: list(v) for n, v in y.items()}}
     return Figure(caption, f"{y_label} over {x_label}. {says}", svg(picture), numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Points in the plane `(n, 2)` and their mean `(2,)`, to which a line leads from 0."""
+
+    name: str
+    points: Any
+    mean: Any
+    dashed: bool = False
+
+
+def planes(caption: str, panels: Mapping[str, Sequence[Cloud]]) -> Figure:
+    """Clouds of points in the plane, a picture for each panel side by side."""
+    require("matplotlib", "plots")
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(3.6 * len(panels), 3.8), layout="constrained")
+    for axes, (title, clouds) in zip(
+        np.atleast_1d(picture.subplots(1, len(panels))), panels.items(), strict=True
+    ):
+        for cloud, (colour, mark, _) in zip(clouds, _LINES, strict=False):
+            axes.scatter(*np.transpose(cloud.points), s=12, color=colour, marker=mark, alpha=0.45)
+            axes.plot(
+                *np.transpose([np.zeros(2), cloud.mean]), color=colour, label=cloud.name,
+                linestyle="--" if cloud.dashed else "-", linewidth=1.8,
+            )  # fmt: skip
+        axes.set_title(title, fontsize=10, color=_GREY)
+        axes.set_aspect("equal", adjustable="datalim")
+        _finish(axes, "", "")
+    numbers = {title: {c.name: list(c.mean) for c in clouds} for title, clouds in panels.items()}
+    says = "; ".join(
+        f"{title}: means at "
+        + ", ".join(f"{cloud.name} ({_listed(cloud.mean)})" for cloud in clouds)
+        for title, clouds in panels.items()
+    )
+    return Figure(caption, says, svg(picture), numbers)
 
 
 def svg(picture: "Picture") -> str:
