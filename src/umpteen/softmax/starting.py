@@ -8,6 +8,7 @@ from umpteen.softmax.weights import DenseScores, SparseScores, new_scores
 from umpteen.validation import Features
 
 _BLOCK_CLASSES = 4_096
+_FIRST_SQUARE = 0.01  # of samples of unit length
 
 
 def start_at_centroids(X: Features, Y: csr_matrix, scale: float) -> DenseScores | SparseScores:
@@ -15,6 +16,9 @@ def start_at_centroids(X: Features, Y: csr_matrix, scale: float) -> DenseScores 
 
     About, since a sample counts as being as long as samples are in the root mean square. Dense
     samples are taken relative to their mean; of sparse ones that would leave nothing sparse.
+
+    Adagrad's sums of squares do not start near zero here: its first steps would all be as long
+    as the learning rate, however small the gradient is, and leave nothing of the start.
     """
     scores = new_scores(X, Y)
     if scale == 0:
@@ -24,6 +28,8 @@ def start_at_centroids(X: Features, Y: csr_matrix, scale: float) -> DenseScores 
         scores.set_weights(_of_length(csr_matrix(given.T @ X), scale / typical_length(X)))
     else:
         _fill(scores, np.asarray(X), csr_matrix(given.T), scale)
+    scores.weight_squares[:] = _FIRST_SQUARE * typical_length(X) ** 2
+    scores.bias_squares[:] = _FIRST_SQUARE
     return scores
 
 

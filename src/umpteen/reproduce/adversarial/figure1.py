@@ -21,7 +21,7 @@ _FULL = {
     "wordnet-ancestors": Budget(trial=1.2, n_trials=9, final=25, n_curve=2_000),
     "debian-deps": Budget(trial=1.2, n_trials=9, final=25, n_curve=2_000),
     "pydocs": Budget(trial=0.5, n_trials=9, final=10, n_curve=2_000),
-    MADE_UP: Budget(trial=3.5, n_trials=8, final=35, n_curve=400, n_final=2_000),
+    MADE_UP: Budget(trial=5, n_trials=7, final=90, n_curve=200, n_final=2_000),
 }
 _QUICK = Budget(trial=0.1, n_trials=4, final=0.8, n_curve=300, n_final=500)
 
