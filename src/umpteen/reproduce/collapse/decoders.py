@@ -47,13 +47,13 @@ def sections(quick: bool) -> list[Section]:
     there = available()
     if not there:
         return []
-    n, seeds = (30, 1) if quick else (120, 3)
+    n, seeds = (30, 1) if quick else (300, 3)
     tasks: dict[str, tuple[str, Sizes]] = {
         "many pairs": (there[-1], {1: n, 2: n * 2 // 3}),
         "few pairs": (there[-1], {1: n, 2: n // 3}),
-        "one to three labels": (there[0], {1: n, 2: n // 4, 3: max(n // 15, 2)}),
+        "one to three labels": (there[0], {1: n, 2: n // 3, 3: n // 10}),
     }
-    training = Training(12 if quick else 60)
+    training = Training(12 if quick else 25)
     chosen = list(tasks)[1:2] if quick else list(tasks)
     return [
         Section(

@@ -29,10 +29,10 @@ _PAPER_SAVED = 20.7
 
 def sections(quick: bool) -> list[Section]:
     """A section for each set of images."""
-    n, seeds = (30, 1) if quick else (100, 3)
+    n, seeds = (30, 1) if quick else (300, 3)
     sizes: Sizes = {1: n, 2: n // 5}
     # smaller penalties than elsewhere: the softmax of the right labels, the IoU, comes near to 1
-    training = Training(12 if quick else 50, feature_penalty=0.005, weight_penalty=0.001)
+    training = Training(12 if quick else 25, feature_penalty=0.005, weight_penalty=0.001)
     return [
         Section(
             f"Table 2, learned against fixed last layer: {name}",

@@ -26,9 +26,9 @@ def sections(quick: bool) -> list[Section]:
     there = available()
     if not there:
         return []
-    n, seeds = (30, 1) if quick else (120, 3)
-    training = Training(12 if quick else 60)
-    sizes: Sizes = {1: n, 2: n // 4, 3: max(n // 15, 2)}
+    n, seeds = (30, 1) if quick else (300, 3)
+    training = Training(12 if quick else 25)
+    sizes: Sizes = {1: n, 2: n // 3, 3: n // 10}
     return [
         Section(
             "Beyond the paper: label sets never seen",
