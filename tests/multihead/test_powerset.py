@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+import umpteen
 from umpteen.errors import LabelsError, ParameterError
+from umpteen.metrics import subset_accuracy
 from umpteen.multihead import PowersetCode, PowersetHead
-from umpteen.neural import Targets
+from umpteen.neural import MLP, NeuralClassifier, Targets, recipe
 
 
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 5))
@@ -100,6 +102,27 @@ def test_it_learns_that_labels_exclude_each_other():
     sets, scores = head.best_sets(torch.ones(1, 1), 2)
     assert sets[0].tolist() == [[True, False], [False, True]]
     np.testing.assert_allclose(scores[0].exp(), [0.6, 0.4], atol=0.02)
+
+
+def test_a_network_predicts_the_likeliest_set(tmp_path):
+    random = np.random.default_rng(0)
+    labels = (random.random((400, 7)) < 0.4) & (np.arange(7) != 3)  # label 3 is never seen
+    Y = csr_matrix(labels[labels.any(axis=1)], dtype=np.int8)
+    X = (Y.toarray() + 0.1 * random.normal(size=Y.shape)).astype(np.float32)
+    model = NeuralClassifier(
+        recipe(MLP, dim=32), recipe(PowersetHead, labels_per_head=2), epochs=30, random_state=0,
+        learning_rate=1e-2, verbose=False,
+    ).fit(X, Y)  # fmt: skip
+    sets = model.predict(X)
+    assert sets.shape == Y.shape
+    assert subset_accuracy(Y, sets) > 0.9
+    assert sets[:, 3].nnz == 0
+    with torch.inference_mode():
+        head = model._ready_network(torch.device("cpu")).head
+        members = head.best_set(torch.from_numpy(model.features(X))).numpy()
+    np.testing.assert_array_equal(sets.toarray()[:, model.seen_labels_], members)
+    model.save(tmp_path / "m")
+    assert (umpteen.load(tmp_path / "m").predict(X) != sets).nnz == 0
 
 
 def test_what_cannot_be():

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, TopK
@@ -196,13 +196,17 @@ class NeuralClassifier(ExtremeClassifier):
     def predict(self, X: Any) -> Any:
         """The labels of each sample: a sparse indicator `(n, n_labels)`.
 
-        With a decoder, the label set that it finds; otherwise as many labels as training samples
-        had on average. A classifier that was fitted on a 1-D array answers with one.
+        With a decoder, the label set that it finds; with a head that knows label sets (it has
+        `best_set`, as "powerset" does), the likeliest; otherwise as many labels as training
+        samples had on average. A classifier that was fitted on a 1-D array answers with one.
         """
         checked = self._check_predict(X)
-        if self.decoder_ is None:
-            return super().predict(X)
-        return decode(self.decoder_, self._features(checked), self.n_labels_)
+        if self.decoder_ is not None:
+            return decode(self.decoder_, self._features(checked), self.n_labels_)
+        head = self._ready_network(find_device(self.device)).head
+        if hasattr(head, "best_set") and not self.single_label_:
+            return self._best_sets(checked)
+        return super().predict(X)
 
     def features(self, X: Any) -> npt.NDArray[np.float32]:
         """What the encoder makes of each sample, `(n, out_features)`."""
@@ -247,6 +251,15 @@ class NeuralClassifier(ExtremeClassifier):
             return TopK(np.where(labels >= 0, self.seen_labels_[labels], -1), scores)
 
         return TopK.concatenate(self._by_blocks(X, answer))
+
+    def _best_sets(self, X: Features) -> csr_matrix:
+        def answer(network: Network, batch: Any) -> csr_matrix:
+            head: Any = network.head
+            return csr_matrix(head.best_set(network.encoder(batch)).cpu().numpy(), dtype=np.int8)
+
+        found = csr_matrix(vstack(self._by_blocks(X, answer)))
+        columns = self.seen_labels_[found.indices]
+        return csr_matrix((found.data, columns, found.indptr), (X.shape[0], self.n_labels_))
 
     def _features(self, X: Features) -> npt.NDArray[np.float32]:
         def answer(network: Network, batch: Any) -> npt.NDArray[np.float32]:

@@ -33,7 +33,7 @@ def sections(quick: bool) -> list[Section]:
             f"Beyond the paper: a fixed frame for many labels, {there[0]}",
             "left open there: labels far beyond the features (d << K).",
             f"{there[0]}; TF-IDF of single words, a Bag; "
-            f"{training.said()}; but each layer has the rate of {_RATES} that is best there; seeds: "
+            f"{training.said()}, but each layer has the rate of {_RATES} that is best; seeds: "
             f"{seeds}. The fixed rows are unit vectors of near-equal "
             "angles, the bias is learned. PAL is the pick-all-labels loss.",
             partial(_compare, there[0], quick, training, seeds),
