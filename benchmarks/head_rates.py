@@ -43,7 +43,8 @@ def main() -> None:
 def case(name: str) -> tuple[Task, Training, dict[str, Recipe]]:
     """The task of the page, how it is trained there, and its heads."""
     if name in CLASSES:
-        return classes_task(name, False), CLASSES[name], single.heads()
+        task = classes_task(name, False)
+        return task, CLASSES[name], single.heads(task.n_labels)
     if name in LABELS:
         task = texts_task(name, False)
         heads = {"full": recipe(FullHead), "MHC": cascade(task.n_labels, GROUP_SIZES[0])}
