@@ -5,7 +5,9 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from umpteen import AdversarialSoftmax
+from umpteen.softmax.parts import hold_out
 from umpteen.softmax.starting import start_at_centroids
+from umpteen.validation import check_seed
 
 
 def data(n=60, n_classes=7, n_features=9):
@@ -62,3 +64,21 @@ def test_a_start_at_centroids_is_worth_epochs():
         for scale in (0.0, 10.0)
     )
     assert near > far + 0.1
+
+
+def test_the_start_is_kept_where_no_epoch_is_better():
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(100), 3)
+    centers = random.normal(size=(100, 20))
+    X = centers[y] + 0.1 * random.normal(size=(300, 20))
+    model = AdversarialSoftmax(learning_rate=50.0, epochs=2, verbose=False).fit(X, y)
+    start = start_at_centroids(*_training_part(model, X, y), 10.0)
+    np.testing.assert_array_equal(model.scores_.weights, start.weights)
+    assert len(model.validation_scores_) == 2
+    assert model.score(X, y) > 0.95
+
+
+def _training_part(model, X, y):
+    Y = csr_matrix(np.eye(100)[y])
+    part = hold_out(X.astype(np.float32), Y, model.validation_fraction, check_seed(0))[0]
+    return part.X, part.Y

@@ -95,8 +95,8 @@ class AdversarialSoftmax(ExtremeClassifier):
         more than is good for the first answer. "auto" is what serves held-out samples best, 0 is
         the softmax itself.
     epochs, max_seconds : at most; training ends after `patience` epochs without a better precision
-        on held-out samples (`validation_fraction`, at most 2,000), and the best epoch is kept.
-        Below 20 samples none are held out. The tree is not counted in
+        on held-out samples (`validation_fraction`, at most 2,000), and the best epoch is kept, or
+        the start if none was better. Below 20 samples none are held out. The tree is not counted in
         `max_seconds`, and only they make a result depend on the machine.
     search : "exact" compares all classes; "beam" the `2 * beam_width` classes that the tree finds.
         Both may be changed after `fit`.
@@ -218,11 +218,13 @@ class AdversarialSoftmax(ExtremeClassifier):
         state = kept.state if kept else None
         seed = state.seed if state else seed
         training, judges = hold_out(X, Y, self.validation_fraction, seed)
+        self.counts_, self.feature_length_ = training.counts, typical_length(training.X)
         if state is None:
             noise, bounds = self._new_noise(training), np.full(len(training), float(Y.shape[1]))
             start = start_at_centroids(training.X, training.Y, float(self.centroid_scale))
             state = State(start, noise, bounds, seed, best_discount=self._fixed_discount or 0.0)
-        self.counts_, self.feature_length_ = training.counts, typical_length(training.X)
+            if judges is not None and self.centroid_scale > 0:
+                state.noted(self._judge(judges, state))
         plan = self.plan(self.n_labels_, self.feature_length_, self.refresh_after)
         return self._learn(state, training, judges, plan, mark)
 

@@ -54,13 +54,15 @@ class State:
     best: Model | None = None
     best_noise: Noise | None = None  # which its scores were learned against
     best_discount: float = 0.0
+    best_score: float = -1.0
 
     def noted(self, judgement: Judgement) -> None:
-        """Keep the model if no epoch before had a better precision."""
-        if judgement.precision >= max(self.validation_scores, default=-1.0):
+        """Keep the model if none before had a better precision; the start is no epoch."""
+        if judgement.precision >= self.best_score:
             self.best, self.best_noise = self.model.at_rest(), self.noise
-            self.best_discount = judgement.discount
-        self.validation_scores.append(judgement.precision)
+            self.best_discount, self.best_score = judgement.discount, judgement.precision
+        if self.epoch:
+            self.validation_scores.append(judgement.precision)
 
     def is_over(self, plan: Plan) -> bool:
         """Whether all epochs are done, or no recent one was better."""
