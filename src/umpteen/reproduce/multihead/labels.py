@@ -140,7 +140,7 @@ def without_tail(Y: csr_matrix, rate: float) -> csr_matrix:
     rare_first = np.argsort(counts, kind="stable")
     kept = np.ones(Y.shape[1], Y.dtype)
     kept[rare_first[: int(rate * Y.shape[1])]] = 0
-    trimmed = csr_matrix(Y @ diags(kept), dtype=Y.dtype)
+    trimmed = csr_matrix(Y @ diags(kept, dtype=Y.dtype), dtype=Y.dtype)
     trimmed.eliminate_zeros()
     trimmed.sort_indices()
     return trimmed
