@@ -369,7 +369,7 @@ class SiameseXML(ExtremeClassifier):
         )  # fmt: skip
 
     def _way(self) -> Mixture | Judgement:
-        if self.judge_ is None:
+        if self.judge_ is None or self.weights == "fixed":
             return Mixture(float(self.alpha), float(self.fuse_weight))
         if self.tail == 0:
             return Judgement(self.judge_, None)
