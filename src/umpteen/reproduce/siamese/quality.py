@@ -58,8 +58,8 @@ def entries(quick: bool) -> dict[str, Entry]:
     def siamese(**changes: Any) -> Callable[[int], SiameseXML]:
         return lambda seed: SiameseXML(**{**small, **changes}, random_state=seed, verbose=False)
 
-    def tree(**changes: Any) -> Callable[[int], LabelTree]:
-        return lambda seed: LabelTree(**changes, random_state=seed, verbose=False)
+    def tree(seed: int) -> LabelTree:
+        return LabelTree(random_state=seed, verbose=False)
 
     fused = {"fuse_with": LabelTree(verbose=False)}
     without = {"modules": ("mine", "refine"), "start": "centroid", "alpha": 1.0, "weights": "fixed"}
@@ -79,8 +79,11 @@ def entries(quick: bool) -> dict[str, Entry]:
             lambda seed: SiameseXML.paper(**printed, shortlist=100, random_state=seed)
         ),
         "classifier only (as SLICE)": Entry(siamese(**without)),
-        "LabelTree (paper: Parabel)": Entry(tree(), described=False, main=True),
-        "one-vs-all (paper: DiSMEC)": Entry(tree(max_leaf=10**7), described=False),
+        "LabelTree (paper: Parabel)": Entry(tree, described=False, main=True),
+        "LabelTree with labels' texts": Entry(tree),
+        "one-vs-all (paper: DiSMEC)": Entry(
+            lambda seed: LabelTree.one_vs_all(random_state=seed, verbose=False), described=False
+        ),
         "nearest centroid": Entry(lambda _: NearestCentroid(verbose=False), described=False),
     }
 

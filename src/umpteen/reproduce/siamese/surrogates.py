@@ -118,8 +118,8 @@ def _measured(n_cases: int) -> Iterator[Part]:
         ]
         yield Table(said, ["inequality", "violated", "smallest slack"], rows)
     yield (
-        "Below c = 1/4, ln(4c) is negative, and so is gamma: Claim 18 and its corollary, printed for "
-        "all c, then say nothing. SiameseXML's c of 0.9 and 0.75 are well above."
+        "Below c = 1/4, ln(4c) is negative, and so is gamma: Claim 18 and its corollary, "
+        "printed for all c, then say nothing. SiameseXML's c of 0.9 and 0.75 are well above."
     )
     yield _lemma1(n_cases)
     yield _slopes()
