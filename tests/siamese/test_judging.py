@@ -6,7 +6,6 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, random_array
 
 import umpteen as um
-from umpteen.metrics import psp_at_k
 from umpteen.siamese.held_out import held_out
 from umpteen.siamese.judging import Judge
 from umpteen.siamese.prediction import word_products
@@ -32,7 +31,7 @@ def test_weights_are_those_of_the_highest_likelihood():
 
     def loss(weights):
         logits = terms @ weights
-        ridge = 1e-5 * len(signs) / 2 * (weights[1:] ** 2).sum()
+        ridge = 1e-4 * len(signs) / 2 * (weights[1:] ** 2).sum()
         return np.logaddexp(0, logits).sum() - logits[relevant].sum() + ridge
 
     best = minimize(loss, np.zeros(terms.shape[1]), method="BFGS").fun
@@ -127,7 +126,6 @@ def test_tail_divides_by_the_propensity(model):
     model.set_params(tail=0.0)
     chances = um.metrics.propensity(Y)
     np.testing.assert_allclose(scored, plain / chances, rtol=1e-4)
-    assert psp_at_k(Y[:50], scored, 1, chances) > 0
 
 
 def test_an_answer_does_not_depend_on_the_samples_beside_it(model):

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+from scipy.special import expit
 
 from umpteen.storage import storable
 
 FloatArray = npt.NDArray[np.float32]
 _FAR = 4.0  # standard deviations, beyond which a sign says no more
-_RIDGE = 1e-5
+_RIDGE = 1e-4
 _STEPS = 25
 _CLOSE = 1e-4
 _BLOCK = 65_536
@@ -46,11 +47,16 @@ class Judge:
         weights = np.zeros(1 + n_signs + n_signs * (n_signs + 1) // 2)
         share = np.clip(relevant.mean(), 1e-6, 1 - 1e-6)
         weights[0] = np.log(share / (1 - share))
+        loss = _loss(signs, relevant, means, scales, weights)
         for _ in range(_STEPS):
             step = _newton(signs, relevant, means, scales, weights)
-            weights -= step
+            moved = _loss(signs, relevant, means, scales, weights - step)
+            while moved > loss and np.abs(step).max() >= _CLOSE:  # too far: half the way
+                step /= 2
+                moved = _loss(signs, relevant, means, scales, weights - step)
             if np.abs(step).max() < _CLOSE:
                 break
+            weights, loss = weights - step, moved
         return cls(means.astype(np.float32), scales, weights.astype(np.float32))
 
     def chances(self, signs: FloatArray) -> FloatArray:
@@ -64,16 +70,28 @@ def _newton(
     signs: FloatArray, relevant: npt.NDArray[np.bool_], means: Any, scales: Any, weights: Any
 ) -> npt.NDArray[np.float64]:
     """One step towards the weights of the highest likelihood."""
-    ridge = _RIDGE * len(signs)
-    slope, curve = ridge * weights, ridge * np.eye(len(weights))
-    slope[0] = 0
+    ridge = np.full(len(weights), _RIDGE * len(signs))
+    ridge[0] = 0
+    slope, curve = ridge * weights, np.diag(ridge)
     for first in range(0, len(signs), _BLOCK):
         rows = slice(first, first + _BLOCK)
         terms = _terms(signs[rows], means, scales)
-        chances = 1 / (1 + np.exp(-(terms @ weights)))
+        chances = expit(terms @ weights)
         slope += terms.T @ (chances - relevant[rows])
         curve += (terms * (chances * (1 - chances))[:, None]).T @ terms
     return np.asarray(np.linalg.solve(curve, slope))
+
+
+def _loss(
+    signs: FloatArray, relevant: npt.NDArray[np.bool_], means: Any, scales: Any, weights: Any
+) -> float:
+    """Negative log-likelihood and ridge."""
+    total = _RIDGE * len(signs) / 2 * float(weights[1:] @ weights[1:])
+    for first in range(0, len(signs), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        logits = _terms(signs[rows], means, scales) @ weights
+        total += float(np.logaddexp(0, logits).sum() - logits[relevant[rows]].sum())
+    return total
 
 
 @njit(nogil=True, cache=True)

@@ -324,7 +324,9 @@ class SiameseXML(ExtremeClassifier):
         ]
         learned = {
             "towers_": towers,
-            "label_features_": csr_matrix(vstack([self.label_features_, unit_rows(features)])),
+            "label_features_": csr_matrix(
+                vstack([self.label_features_, as_csr(unit_rows(features))])
+            ),
             "label_counts_": np.concatenate([self.label_counts_, _counts(labels)]),
             "n_labels_": self.n_labels_ + n_new,
         }
