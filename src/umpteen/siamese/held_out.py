@@ -14,18 +14,18 @@ from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import Problem
 
 LEAST_SAMPLES = 2_000  # with fewer, none are held out
-_SHARE = 20  # one sample in so many
+_SHARE = 10  # one sample in so many
 _MOST = 2_000
-_NEIGHBOURS = 20
+_NEIGHBOURS = 10
 
 BoolArray = npt.NDArray[np.bool_]
 
 
 def held_out(n_samples: int, seed: int) -> BoolArray:
-    """A twentieth at the most, in runs of 20 neighbours: what stands together is often alike.
+    """A tenth at the most, in runs of 10 neighbours: what stands together is often alike.
 
     >>> held_out(4_000, seed=0).sum(), held_out(1_999, seed=0).sum()
-    (np.int64(200), np.int64(0))
+    (np.int64(400), np.int64(0))
     """
     if n_samples < LEAST_SAMPLES:
         return np.zeros(n_samples, bool)

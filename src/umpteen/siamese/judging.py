@@ -16,7 +16,7 @@ from scipy.special import expit
 from umpteen.storage import storable
 
 FloatArray = npt.NDArray[np.float32]
-_FAR = 4.0  # standard deviations, beyond which a sign says no more
+_FAR = 30.0  # standard deviations, beyond which a sign says no more; relevant ones go far
 _RIDGE = 1e-4
 _STEPS = 25
 _CLOSE = 1e-4

@@ -79,6 +79,7 @@ class Answering:
     label_features: csr_matrix
     label_counts: npt.NDArray[np.int64]
     n_each: int  # candidates from each search
+    with_frequent: bool  # the most frequent labels are candidates too: no vector is near them
     companion: ExtremeClassifier | None
     n_jobs: int | None
     verbose: Verbose
@@ -113,6 +114,8 @@ class Answering:
         found = [view.tower.shortlist(view.bags, view.lifted, n_each) for view in views]
         if beside is not None:
             found.append(beside.labels)
+        if self.with_frequent:
+            found.append(np.tile(self._most_frequent(n_each), (X.shape[0], 1)))
         candidates = distinct(np.concatenate(found, axis=1))
         units = csr_matrix(unit_rows(X))
         features = self.label_features
@@ -126,6 +129,11 @@ class Answering:
             np.log1p(self.label_counts).astype(np.float32)[candidates],
             None if beside is None else looked_up(beside.labels, beside.scores, candidates),
         )  # fmt: skip
+
+    def _most_frequent(self, n: int) -> IntArray:
+        """Labels that have samples, the most frequent first."""
+        best = np.argsort(-self.label_counts, kind="stable")[:n]
+        return best[self.label_counts[best] > 0].astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

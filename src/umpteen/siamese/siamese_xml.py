@@ -74,8 +74,9 @@ class SiameseXML(ExtremeClassifier):
     - `"refine"` (III): a vector per label, the sum of its text's and of a shift that is learned.
     - `"joint"` (IV): the same, with the vectors of features moving too.
 
-    **Scores** are chances, for the `shortlist` nearest labels by each of three vectors: a twentieth
-    of the samples is held out, and by them is learned what to make of the cosines to a label's own
+    **Scores** are chances, for the `shortlist` nearest labels by each of three vectors and the most
+    frequent ones: a tenth of the samples (2,000 at the most) is held out, and by them is
+    learned what to make of the cosines to a label's own
     vector, its text and its centroid, of the words it shares with a sample, of its frequency and
     of the companion's score. `tail` above 0 divides by propensity^`tail`, in favour of rare labels
     (1 for the best PSP@k). With fewer than 2,000 samples, or `weights="fixed"` as in the paper,
@@ -268,7 +269,7 @@ class SiameseXML(ExtremeClassifier):
         judge = None
         if held is not None:
             beside = self._fitted_companion(checked[~held], part.Y, label_features)
-            asked = self._answering(towers, part.label_features, _counts(part.Y), beside)
+            asked = self._answering(towers, part.label_features, _counts(part.Y), beside, True)
             judge = learned_judge(asked, whole.rows(held, texts))
             towers = [completed(tower, part, whole, self.search) for tower in towers]
         self.companion_ = self._fitted_companion(X, Y, label_features)
@@ -342,6 +343,8 @@ class SiameseXML(ExtremeClassifier):
             )
         ids = check_ids(labels, self.n_labels_)
         self.towers_ = [tower.without_labels(ids) for tower in self.towers_]
+        self.label_counts_ = self.label_counts_.copy()
+        self.label_counts_[ids] = 0  # no more among the most frequent
         return self
 
     def labels_with(self, X: Any) -> csr_matrix:
@@ -354,10 +357,12 @@ class SiameseXML(ExtremeClassifier):
         return found
 
     def _topk(self, X: Features, k: int) -> TopK:
+        way = self._way()
         answering = self._answering(
-            self.towers_, self.label_features_, self.label_counts_, self.companion_
-        )
-        return answering.topk(as_csr(X), k, self._way())
+            self.towers_, self.label_features_, self.label_counts_, self.companion_,
+            isinstance(way, Judgement),
+        )  # fmt: skip
+        return answering.topk(as_csr(X), k, way)
 
     def _answering(
         self,
@@ -365,10 +370,11 @@ class SiameseXML(ExtremeClassifier):
         label_features: csr_matrix,
         counts: npt.NDArray[np.int64],
         companion: ExtremeClassifier | None,
+        learned: bool,
     ) -> Answering:
         return Answering(
-            towers, label_features, counts, int(self.shortlist), companion, self.n_jobs,
-            self.verbose,
+            towers, label_features, counts, int(self.shortlist), learned, companion,
+            self.n_jobs, self.verbose,
         )  # fmt: skip
 
     def _way(self) -> Mixture | Judgement:
