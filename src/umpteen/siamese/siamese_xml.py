@@ -77,7 +77,8 @@ class SiameseXML(ExtremeClassifier):
     **Scores** are chances, for the `shortlist` nearest labels by each of three vectors and the most
     frequent ones: a tenth of the samples (2,000 at the most) is held out, and by them is
     learned what to make of the cosines to a label's own vector, its text and its centroid, of the
-    words it shares with a sample, of its frequency and of the companion's score. `tail` above 0 divides by propensity^`tail`, in favour of rare labels
+    words it shares with a sample, of its frequency and of the companion's score.
+    `tail` above 0 divides by propensity^`tail`, in favour of rare labels
     (0.5 to 1 for PSP@k). With fewer than 2,000 samples, or `weights="fixed"` as in the paper,
     scores are `alpha` * cosine to the own vector + (1 - `alpha`) * mean of the other two.
 
