@@ -30,7 +30,11 @@ def main() -> None:
         more = {} if name == "LabelTree" else {"label_features": texts}
         model.fit(X, Y, **more)
         spent = f"{time.process_time() - start:.0f}", f"{time.monotonic() - began:.0f}"
-        table.add_row(name, *quality(model.predict_topk(X_test), Y_test, Y), *spent)
+        for tail in (0.0,) if name == "LabelTree" else (0.0, 0.5, 1.0):
+            if name != "LabelTree":
+                model.set_params(tail=tail)
+            said = f"{name}, tail={tail:g}" if tail else name
+            table.add_row(said, *quality(model.predict_topk(X_test), Y_test, Y), *spent)
     Console(width=100).print(table)
 
 

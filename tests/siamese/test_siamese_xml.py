@@ -219,3 +219,18 @@ def test_through_the_tagger_texts_of_labels_reach_it():
     tagger.add_labels(["sky"], texts={"sky": "clouds sun sky"})
     assert tagger.predict("sun and clouds", k=1)[0][0] == "sky"
     assert "fruit" not in dict(tagger.remove_labels(["fruit"]).predict("apple", k=3))
+
+
+def test_the_papers_settings_do_not_follow_our_defaults():
+    """What the supplement and the released code say, whatever is better here."""
+    printed = {
+        "dim": 300, "batch_size": 4096, "learning_rate": 0.005, "loss": "contrastive",
+        "label_power": 0.45, "residual": True, "activation": "relu", "start": "text",
+        "weights": "fixed", "shortlist": 500, "dropout": 0.0, "skip_above": None, "tail": 0.0,
+    }  # fmt: skip
+    paper, code = um.SiameseXML.paper().get_params(), um.SiameseXML.released().get_params()
+    assert {name: paper[name] for name in printed} == printed
+    assert paper["mine_every"] > 0
+    changed = {"residual": False, "activation": "gelu", "n_negatives": 1, "mine_every": 0}
+    assert {name: code[name] for name in changed} == changed
+    assert code["weights"] == "fixed"

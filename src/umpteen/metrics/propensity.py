@@ -37,7 +37,14 @@ def propensity(Y_train: Any, a: float = 0.55, b: float = 1.5) -> FloatArray:
         raise ParameterError(f"a={a} and b={b} are not possible: a must be >= 0, b above 0")
     labels = check_labels(Y_train, name="Y_train")
     counts = np.bincount(labels.indices, minlength=labels.shape[1])
-    scale = max(np.log(max(labels.shape[0], 1)) - 1.0, 0.0) * (b + 1.0) ** a
+    return propensity_by_counts(counts, labels.shape[0], a, b)
+
+
+def propensity_by_counts(
+    counts: npt.NDArray[np.integer], n_samples: int, a: float = 0.55, b: float = 1.5
+) -> FloatArray:
+    """`propensity` where it is known how many of the samples have each label."""
+    scale = max(np.log(max(n_samples, 1)) - 1.0, 0.0) * (b + 1.0) ** a
     return np.asarray(1.0 / (1.0 + scale * (counts + b) ** -a), np.float64)
 
 

@@ -17,6 +17,7 @@ PAPERS = {
     "adversarial": "umpteen.reproduce.adversarial",
     "multihead": "umpteen.reproduce.multihead",
     "collapse": "umpteen.reproduce.collapse",
+    "siamese": "umpteen.reproduce.siamese",
 }
 
 

@@ -1,5 +1,6 @@
-"""Answers: candidates from every tower, scored by all of them and by a companion."""
+"""Answers: candidates from every tower and a companion, scored by all that is known of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,52 +13,127 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
+from umpteen.siamese.judging import Judge
 from umpteen.siamese.shortlist import distinct
 from umpteen.siamese.tower import FloatArray, IntArray, Tower
+from umpteen.validation import unit_rows
 
 _BLOCK = 512
+_LEAST = np.float32(1e-3)  # a companion's score whose logarithm stands for none
 
 
 @dataclass(frozen=True)
+class Mixture:
+    """Scores by fixed weights: the paper's `alpha`, and `weight` of towers beside a companion."""
+
+    alpha: float
+    weight: float
+
+    def scores(self, signs: "Signs") -> FloatArray:
+        """alpha * own vector + (1 - alpha) * mean of text and centroid, and the companion's."""
+        own, text, centroid = signs.cosines
+        mean = np.float32(0.5) * (text + centroid)
+        mixed = np.float32(self.alpha) * own + np.float32(1 - self.alpha) * mean
+        if signs.companion is not None:
+            share = np.float32(1 / (1 + self.weight))
+            mixed = share * signs.companion + (1 - share) * mixed
+        return np.asarray(mixed, np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Scores by a judge: the chance of each label, times what a hit on it is worth."""
+
+    judge: Judge
+    worth: FloatArray | None  # (n_labels,); None: all the same
+
+    def scores(self, signs: "Signs") -> FloatArray:
+        """Of each candidate."""
+        chances = self.judge.chances(signs.together())
+        return chances if self.worth is None else chances * self.worth[signs.candidates]
+
+
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """What speaks for each candidate; all are (n, candidates), without a candidate (-1) 0."""
+
+    candidates: IntArray
+    cosines: FloatArray  # (3, n, candidates): own vector, text, centroid; means over towers
+    words: FloatArray  # cosine of the features themselves and the label's
+    counts: FloatArray  # ln(1 + number of samples)
+    companion: FloatArray | None
+
+    def together(self) -> FloatArray:
+        """(n, candidates, signs)."""
+        parts = [*self.cosines, self.words, self.counts]
+        if self.companion is not None:
+            parts += [self.companion, np.log(np.maximum(self.companion, 0) + _LEAST)]
+        return np.stack(parts, axis=-1).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
 class Answering:
     """How labels are looked for and scored."""
 
     towers: list[Tower]
-    alpha: float
+    label_features: csr_matrix
+    label_counts: npt.NDArray[np.int64]
     n_each: int  # candidates from each search
+    with_frequent: bool  # the most frequent labels are candidates too: no vector is near them
     companion: ExtremeClassifier | None
-    weight: float  # of the towers beside the companion's 1
     n_jobs: int | None
     verbose: Verbose
 
-    def topk(self, X: csr_matrix, k: int) -> TopK:
+    def topk(self, X: csr_matrix, k: int, way: Mixture | Judgement) -> TopK:
         """The k best of all candidates."""
-        n_each = max(self.n_each, k)
-        blocks = range(0, max(1, X.shape[0]), _BLOCK)
+
+        def best(signs: Signs) -> TopK:
+            return TopK(*merge_nearest(signs.candidates, way.scores(signs), k))
+
+        if X.shape[0] == 0:
+            return TopK(np.zeros((0, k), np.int32), np.zeros((0, k), np.float32))
+        return TopK.concatenate(self._each_block(X, max(self.n_each, k), best))
+
+    def signs(self, X: csr_matrix) -> Iterator[Signs]:
+        """Of all candidates, some samples at a time."""
+        yield from self._each_block(X, self.n_each, lambda signs: signs)
+
+    def _each_block(self, X: csr_matrix, n_each: int, use: Any) -> list[Any]:
+        blocks = range(0, X.shape[0], _BLOCK)
         with progress_bar("Predicting", len(blocks), verbose=self.verbose) as bar:
             beside = None if self.companion is None else self.companion.predict_topk(X, n_each)
 
-            def answer(first: int) -> TopK:
+            def answer(first: int) -> Any:
                 rows = slice(first, first + _BLOCK)
-                return self._block(X[rows], k, n_each, None if beside is None else beside[rows])
+                return use(self._signs(X[rows], n_each, None if beside is None else beside[rows]))
 
-            parts = run_tasks(answer, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
-        return TopK.concatenate(parts)
+            return run_tasks(answer, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
 
-    def _block(self, X: csr_matrix, k: int, n_each: int, beside: TopK | None) -> TopK:
-        if X.shape[0] == 0:
-            return TopK(np.zeros((0, k), np.int32), np.zeros((0, k), np.float32))
+    def _signs(self, X: csr_matrix, n_each: int, beside: TopK | None) -> Signs:
         views = [_View.of(tower, X) for tower in self.towers]
         found = [view.tower.shortlist(view.bags, view.lifted, n_each) for view in views]
         if beside is not None:
             found.append(beside.labels)
+        if self.with_frequent:
+            found.append(np.tile(self._most_frequent(n_each), (X.shape[0], 1)))
         candidates = distinct(np.concatenate(found, axis=1))
-        scores = np.mean([view.scores(candidates, self.alpha) for view in views], axis=0)
-        if beside is not None:
-            share = np.float32(1 / (1 + self.weight))
-            own = looked_up(beside.labels, beside.scores, candidates)
-            scores = share * own + (1 - share) * scores
-        return TopK(*merge_nearest(candidates, scores.astype(np.float32), k))
+        units = csr_matrix(unit_rows(X))
+        features = self.label_features
+        return Signs(
+            candidates,
+            np.mean([view.cosines(candidates) for view in views], axis=0),
+            word_products(
+                units.indptr, units.indices, units.data, features.indptr, features.indices,
+                features.data, features.shape[1], candidates,
+            ),
+            np.log1p(self.label_counts).astype(np.float32)[candidates],
+            None if beside is None else looked_up(beside.labels, beside.scores, candidates),
+        )  # fmt: skip
+
+    def _most_frequent(self, n: int) -> IntArray:
+        """Labels that have samples, the most frequent first."""
+        best = np.argsort(-self.label_counts, kind="stable")[:n]
+        return best[self.label_counts[best] > 0].astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +149,8 @@ class _View:
         bags = tower.encoder.bags(X)
         return cls(tower, bags, tower.encoder.lift(bags))
 
-    def scores(self, candidates: IntArray, alpha: float) -> FloatArray:
-        return self.tower.scores(self.bags, self.lifted, candidates, alpha)
+    def cosines(self, candidates: IntArray) -> FloatArray:
+        return self.tower.cosines(self.bags, self.lifted, candidates)
 
 
 @njit(nogil=True, cache=True)
@@ -89,4 +165,27 @@ def looked_up(labels: Any, scores: Any, candidates: Any) -> npt.NDArray[np.float
             where = np.searchsorted(ordered, label)
             if label >= 0 and where < len(ordered) and ordered[where] == label:
                 found[row, place] = scores[row, order[where]]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def word_products(
+    indptr: Any, indices: Any, values: Any, label_indptr: Any, label_indices: Any,
+    label_values: Any, n_features: int, candidates: Any,
+) -> npt.NDArray[np.float32]:  # fmt: skip
+    """Inner products of sparse rows and the sparse rows of their candidates (n, any); 0 for -1."""
+    found = np.zeros(candidates.shape, np.float32)
+    dense = np.zeros(n_features, np.float32)
+    for row in range(candidates.shape[0]):
+        for entry in range(indptr[row], indptr[row + 1]):
+            dense[indices[entry]] = values[entry]
+        for place in range(candidates.shape[1]):
+            label = candidates[row, place]
+            if label >= 0:
+                total = np.float32(0)
+                for entry in range(label_indptr[label], label_indptr[label + 1]):
+                    total += label_values[entry] * dense[label_indices[entry]]
+                found[row, place] = total
+        for entry in range(indptr[row], indptr[row + 1]):
+            dense[indices[entry]] = 0
     return found

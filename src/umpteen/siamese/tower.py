@@ -66,15 +66,12 @@ class Tower:
             axis=1,
         )
 
-    def scores(
-        self, bags: FloatArray, lifted: FloatArray, candidates: IntArray, alpha: float
-    ) -> FloatArray:
-        """alpha * classifier + (1 - alpha) * mean of text and centroid, for each candidate."""
-        by_classifier = pair_products(lifted, self.classifiers.vectors, candidates)
+    def cosines(self, bags: FloatArray, lifted: FloatArray, candidates: IntArray) -> FloatArray:
+        """(3, n, candidates): to each candidate's own vector, its text and its centroid."""
+        by_own = pair_products(lifted, self.classifiers.vectors, candidates)
         by_text = pair_products(bags, self.texts.vectors, candidates)
         by_centroid = pair_products(bags, self.centroids.vectors, candidates)
-        mean = np.float32(0.5) * (by_text + by_centroid)
-        return np.asarray(np.float32(alpha) * by_classifier + np.float32(1 - alpha) * mean)
+        return np.stack([by_own, by_text, by_centroid])
 
     def with_labels(self, label_features: Features, centroids: FloatArray) -> "Tower":
         """With further labels; where there is no centroid (zeros), the text stands for it."""

@@ -19,6 +19,7 @@ from umpteen.progress import Verbose, progress_bar
 from umpteen.search import LabelIndex
 from umpteen.siamese.embedding import Goal, LabelBatches, PairNetwork
 from umpteen.siamese.encoder import ACTIVATIONS, Encoder
+from umpteen.siamese.label_features import complete
 from umpteen.siamese.refining import Refiner, SampleBatches
 from umpteen.siamese.shortlist import hard_negatives
 from umpteen.siamese.tower import Tower, TrainedEncoder
@@ -69,6 +70,11 @@ class Problem:
     def of(cls, X: csr_matrix, label_features: csr_matrix, Y: csr_matrix) -> "Problem":
         """From features of any length."""
         return cls(_units(X), _units(label_features), Y)
+
+    def rows(self, chosen: npt.NDArray[np.bool_], texts: csr_matrix) -> "Problem":
+        """Some samples; labels that say nothing of themselves (`texts`) are completed by these."""
+        X, Y = self.X[chosen], csr_matrix(self.Y[chosen])
+        return Problem(X, _units(complete(texts, X, Y)), Y)
 
 
 def train_tower(

@@ -1,0 +1,146 @@
+"""Data sets whose labels have texts, models to compare on them, and how good they are."""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen import data, storage
+from umpteen.base import TopK
+from umpteen.errors import DataFormatError
+from umpteen.metrics import ndcg_at_k, precision_at_k, propensity, psndcg_at_k, psp_at_k
+from umpteen.reproduce.parts import Value
+from umpteen.text import Vectorizer
+
+DEPTHS = (1, 3, 5)
+METRICS = ("N", "PSN", "P", "PSP")
+_QUICK_TRAIN, _QUICK_TEST = 2_500, 500
+_MOST_DOCUMENTS = {"eurlex57k": 15_000}
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Samples to learn from and to test on, with labels that have features and names."""
+
+    name: str
+    X: csr_matrix
+    Y: csr_matrix
+    X_test: csr_matrix
+    Y_test: csr_matrix
+    label_features: csr_matrix
+    label_names: list[str]
+    texts_test: list[str]
+
+    def said(self) -> str:
+        """Its size in words."""
+        once = int((self.Y.getnnz(axis=0) == 1).sum())
+        return (
+            f"{self.name}: {self.X.shape[0]:,} samples to learn from, {self.X_test.shape[0]:,} to "
+            f"test on, {self.Y.shape[1]:,} labels, of which {once:,} have one sample."
+        )
+
+
+@cache
+def task(name: str, quick: bool) -> Task:
+    """A data set as TF-IDF of single words, labels' texts in the same vocabulary.
+
+    Labels without a training sample are left out, and test samples that then have none.
+    """
+    parts = data.load(name)
+    train, test = parts.train, parts.test
+    if train.texts is None or test is None or test.texts is None:
+        raise DataFormatError(f"{name} has no texts to learn from, or none to test on: add them")
+    most = _QUICK_TRAIN if quick else _MOST_DOCUMENTS.get(name, len(train))
+    rows = _first(len(train), most)
+    Y = csr_matrix(train.Y[rows])
+    known = np.flatnonzero(Y.getnnz(axis=0))
+    Y_test = csr_matrix(test.Y[:, known])
+    test_rows = np.flatnonzero(Y_test.getnnz(axis=1))[: _QUICK_TEST if quick else None]
+    words = Vectorizer(ngrams=1, min_df=2)
+    X = words.fit_transform([train.texts[row] for row in rows])
+    texts_test = [test.texts[row] for row in test_rows]
+    names = parts.label_names or [str(label) for label in range(train.Y.shape[1])]
+    described = parts.label_texts or names
+    features = words.transform([described[label] for label in known])
+    return Task(
+        name, X, Y[:, known], words.transform(texts_test), Y_test[test_rows], features,
+        [_title(described[label] or names[label]) for label in known], texts_test,
+    )  # fmt: skip
+
+
+def available(names: Sequence[str]) -> list[str]:
+    """Those that can be loaded; a built-in set if none can."""
+    there = data.names()
+    return [name for name in names if name in there] or ["pydocs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A trained model, its answers to the test part, and what it took."""
+
+    model: Any
+    top: TopK
+    figures: Floats  # (metrics, depths), in %
+    megabytes: float
+    seconds: float
+
+
+def outcome(chosen: Task, model: Any, described: bool) -> Outcome:
+    """Train and judge."""
+    more = {"label_features": chosen.label_features} if described else {}
+    start = time.perf_counter()
+    model.fit(chosen.X, chosen.Y, **more)
+    seconds = time.perf_counter() - start
+    return judged(chosen, model, seconds)
+
+
+def judged(chosen: Task, model: Any, seconds: float) -> Outcome:
+    """What a trained model makes of the test part."""
+    top = model.predict_topk(chosen.X_test, k=max(DEPTHS))
+    return Outcome(model, top, figures(chosen, top), megabytes(model), seconds)
+
+
+def figures(chosen: Task, top: TopK) -> Floats:
+    """(metrics, depths), in %."""
+    chances = propensity(chosen.Y)
+    return 100 * np.array([
+        ndcg_at_k(chosen.Y_test, top, DEPTHS),
+        psndcg_at_k(chosen.Y_test, top, DEPTHS, chances),
+        precision_at_k(chosen.Y_test, top, DEPTHS),
+        psp_at_k(chosen.Y_test, top, DEPTHS, chances),
+    ])  # fmt: skip
+
+
+def megabytes(model: Any) -> float:
+    """Of the model on disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        storage.save(model, Path(folder) / "model")
+        files = [path for path in Path(folder).rglob("*") if path.is_file()]
+        return sum(path.stat().st_size for path in files) / 1e6
+
+
+def value(runs: Sequence[float], paper: float | None = None, digits: int = 2) -> Value:
+    """Mean and standard deviation over seeds."""
+    spread = float(np.std(runs, ddof=1)) if len(runs) > 1 else None
+    return Value(float(np.mean(runs)), spread, paper, digits)
+
+
+def _first(n: int, most: int) -> npt.NDArray[np.int64]:
+    """Of many, some at random; their order stays."""
+    if most >= n:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])
+
+
+def _title(text: str) -> str:
+    """What stands for a label: the beginning of its text."""
+    return text.split(". ")[0].split(": ")[0][:60]

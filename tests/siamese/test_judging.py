@@ -1,0 +1,157 @@
+"""If these fail, scores that call themselves chances are none, or depend on rows beside them."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix, random_array
+
+import umpteen as um
+from umpteen.siamese.held_out import held_out
+from umpteen.siamese.judging import Judge
+from umpteen.siamese.prediction import word_products
+
+
+def drawn(n=3_000, seed=0):
+    random = np.random.default_rng(seed)
+    signs = random.standard_normal((n, 3)).astype(np.float32) * [1, 5, 0.1] + [0, 3, 1]
+    logits = signs[:, 0] * (signs[:, 1] - 3) / 2 - 1
+    return signs.astype(np.float32), random.random(n) < 1 / (1 + np.exp(-logits))
+
+
+def literal_terms(judge, signs):
+    units = np.clip((signs - judge.means) / judge.scales, -30, 30)
+    pairs = [units[:, i] * units[:, j] for i in range(3) for j in range(i, 3)]
+    return np.column_stack([np.ones(len(units)), units, *pairs])
+
+
+def test_weights_are_those_of_the_highest_likelihood():
+    signs, relevant = drawn()
+    judge = Judge.learned(signs, relevant)
+    terms = literal_terms(judge, signs)
+
+    def loss(weights):
+        logits = terms @ weights
+        ridge = 1e-4 * len(signs) / 2 * (weights[1:] ** 2).sum()
+        return np.logaddexp(0, logits).sum() - logits[relevant].sum() + ridge
+
+    best = minimize(loss, np.zeros(terms.shape[1]), method="BFGS").fun
+    assert loss(judge.weights.astype(float)) <= best + 1e-3
+    expected = 1 / (1 + np.exp(-(terms @ judge.weights)))
+    np.testing.assert_allclose(judge.chances(signs[None])[0], expected, rtol=1e-4)
+
+
+def test_chances_come_true():
+    judge = Judge.learned(*drawn())
+    signs, relevant = drawn(seed=1)
+    chances = judge.chances(signs[None])[0]
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        there = (chances >= low) & (chances < low + 0.2)
+        assert abs(relevant[there].mean() - chances[there].mean()) < 0.08
+
+
+def test_a_sign_that_is_always_the_same_does_no_harm():
+    signs, relevant = drawn()
+    signs[:, 2] = 7
+    assert np.isfinite(Judge.learned(signs, relevant).chances(signs[None])).all()
+
+
+def test_words_are_the_product_of_sparse_rows():
+    random = np.random.default_rng(0)
+    X, Z = (csr_matrix(random_array((n, 30), density=0.2, rng=random, format="csr",
+                                    dtype=np.float32)) for n in (6, 9))  # fmt: skip
+    candidates = random.integers(-1, 9, (6, 5)).astype(np.int32)
+    found = word_products(X.indptr, X.indices, X.data, Z.indptr, Z.indices, Z.data, 30, candidates)
+    whole = (X @ Z.T).toarray()
+    expected = np.where(candidates >= 0, np.take_along_axis(whole, candidates, 1), 0)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_samples", [2_000, 45_017, 1_000_000])
+def test_few_samples_are_held_out_and_in_runs(n_samples):
+    held = held_out(n_samples, seed=3)
+    assert 0 < held.sum() <= min(2_000, n_samples / 10)
+    begins = np.flatnonzero(np.diff(held.astype(int)) == 1) + 1
+    assert (begins % 10 == 0).all()
+    assert (held != held_out(n_samples, seed=4)).any()
+
+
+N_TOPICS = 40
+
+
+def topics(n_samples=2_400, seed=0):
+    """Labels with five words each, of which a sample has two, beside one of no meaning; label 0
+    is on every other sample whatever its words, so that only samples tell how likely it is."""
+    random = np.random.default_rng(seed)
+    Y = np.zeros((n_samples, N_TOPICS), np.float32)
+    X = np.zeros((n_samples, 5 * N_TOPICS + 10), np.float32)
+    for row in range(n_samples):
+        topic = min(int(random.exponential(8)), N_TOPICS - 2) + 1
+        Y[row, topic], Y[row, 0] = 1, random.random() < 0.5
+        X[row, 5 * topic + random.permutation(5)[:2]] = 1
+        X[row, 5 * N_TOPICS + random.integers(10)] = 1
+    texts = np.zeros((N_TOPICS, X.shape[1]), np.float32)
+    for topic in range(N_TOPICS):
+        texts[topic, 5 * topic : 5 * topic + 5] = 1
+    return csr_matrix(X), csr_matrix(Y), csr_matrix(texts)
+
+
+SETTINGS = {"dim": 48, "epochs": 3, "refine_epochs": 1, "random_state": 0, "verbose": False}
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, Y, texts = topics()
+    return um.SiameseXML(**SETTINGS).fit(X, Y, label_features=texts)
+
+
+def test_learned_scores_are_chances_and_find_what_is_frequent(model):
+    X, Y, _ = topics(600, seed=1)
+    top = model.predict_topk(X, k=3)
+    assert top.scores.min() >= 0
+    assert top.scores.max() <= 1
+    hits = np.take_along_axis(Y.toarray(), top.labels, axis=1)
+    assert abs(top.scores.mean() - hits.mean()) < 0.1
+    fixed = um.SiameseXML(**SETTINGS, weights="fixed")
+    X_train, Y_train, texts = topics()
+    fixed.fit(X_train, Y_train, label_features=texts)
+    assert model.score(X, Y) > fixed.score(X, Y) - 0.02
+    assert fixed.judge_ is None
+
+
+def test_tail_divides_by_the_propensity(model):
+    X, Y, _ = topics()
+    plain = model.predict_topk(X[:50], k=N_TOPICS).to_csr(N_TOPICS).toarray()
+    model.set_params(tail=1.0)
+    scored = model.predict_topk(X[:50], k=N_TOPICS).to_csr(N_TOPICS).toarray()
+    model.set_params(tail=0.0)
+    chances = um.metrics.propensity(Y)
+    np.testing.assert_allclose(scored, plain / chances, rtol=1e-4)
+
+
+def test_an_answer_does_not_depend_on_the_samples_beside_it(model):
+    X, _, _ = topics()
+    together = model.predict_topk(X[:30], k=5)
+    for row in range(30):
+        assert model.predict_topk(X[row], k=5) == together[row : row + 1]
+
+
+def test_new_labels_and_saving_keep_the_judge(model, tmp_path):
+    X, _, texts = topics()
+    model.save(tmp_path / "model")
+    again = um.load(tmp_path / "model")
+    before = again.predict_topk(X[:20], k=5)
+    assert before == model.predict_topk(X[:20], k=5)
+    new = csr_matrix(np.eye(texts.shape[1], dtype=np.float32)[-3:-2])
+    again.add_labels(new)
+    after = again.predict_topk(X[:20], k=6).to_csr(N_TOPICS + 1).toarray()[:, :N_TOPICS]
+    found = before.to_csr(N_TOPICS).toarray()
+    np.testing.assert_array_equal(after[found > 0], found[found > 0])
+    assert again.label_counts_[-1] == 0
+
+
+def test_a_companion_and_labels_without_texts_can_be_judged():
+    X, Y, _ = topics()
+    fused = um.SiameseXML(**SETTINGS, fuse_with=um.LabelTree(verbose=False)).fit(X, Y)
+    X_test, Y_test, _ = topics(300, seed=2)
+    assert len(fused.judge_.means) == 7
+    assert fused.score(X_test, Y_test) > 0.6
