@@ -44,7 +44,7 @@ def sections(quick: bool) -> list[Section]:
         ),
         Section(
             "Threads",
-            "not of the paper, which measures on a graphics card: are all cores used?",
+            "not of the paper, which measures on a graphics card: whether all cores are used.",
             f"The heads alone with {sizes[-2]:,} labels, as above, with one thread and with all. "
             "NeuralClassifier trains with one, so that a seed gives the same bits on any machine.",
             partial(_threads, sizes[-2], steps),
