@@ -11,7 +11,8 @@ from umpteen.reproduce.adversarial.hierarchical import hierarchical
 from umpteen.reproduce.adversarial.methods import METHODS, ONE, Budget, Tuning
 from umpteen.reproduce.adversarial.runs import Point, Quality, judged, run
 from umpteen.reproduce.adversarial.tabular import Tabular
-from umpteen.reproduce.adversarial.tasks import Judges, Task, as_matrix, rarest_label, task
+from umpteen.reproduce.adversarial.tasks import Judges, Task, as_matrix, task
+from umpteen.reproduce.sets import rarest_label
 
 
 def small(sparse=False):

@@ -23,6 +23,7 @@ from umpteen.reproduce.multihead import (
     worker,
 )
 from umpteen.reproduce.parts import Table
+from umpteen.reproduce.sets import rarest_label
 
 
 def table(seed, n=30, n_labels=12, density=0.2):
@@ -48,7 +49,7 @@ def small_task(n=240, n_labels=8, several=False):
 def test_the_class_of_a_sample_is_its_rarest_label(seed, least):
     Y = table(seed)
     counts = Y.getnnz(axis=0)
-    for row, found in enumerate(runs.rarest(Y, counts, least).tolist()):
+    for row, found in enumerate(rarest_label(Y, counts, least).tolist()):
         mine = [label for label in Y[row].indices.tolist() if counts[label] >= least]
         assert found == min(mine, key=lambda label: (counts[label], label), default=-1)
 
@@ -61,7 +62,7 @@ def test_classes_are_learnt_from_and_tested_on_with_the_same_numbers(monkeypatch
     found = runs.classes_task("made up", True)
     runs.classes_task.cache_clear()
     counts = Y.getnnz(axis=0)
-    train, test = (runs.rarest(labels, counts, 3) for labels in (Y, Y_test))
+    train, test = (rarest_label(labels, counts, 3) for labels in (Y, Y_test))
     known = sorted(set(train.tolist()) - {-1})
     np.testing.assert_array_equal(np.unique(found.Y), np.arange(len(known)))
     rows = np.asarray(found.X.argmax(axis=1)).ravel()

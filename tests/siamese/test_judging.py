@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, random_array
 
 import umpteen as um
+from umpteen.siamese import siamese_xml
 from umpteen.siamese.held_out import held_out
 from umpteen.siamese.judging import Judge
 from umpteen.siamese.prediction import word_products
@@ -149,9 +150,21 @@ def test_new_labels_and_saving_keep_the_judge(model, tmp_path):
     assert again.label_counts_[-1] == 0
 
 
-def test_a_companion_and_labels_without_texts_can_be_judged():
+def test_a_companion_and_labels_without_texts_can_be_judged(monkeypatch):
+    monkeypatch.setattr(siamese_xml, "LEAST_BESIDE_COMPANION", 2_000)
     X, Y, _ = topics()
     fused = um.SiameseXML(**SETTINGS, fuse_with=um.LabelTree(verbose=False)).fit(X, Y)
     X_test, Y_test, _ = topics(300, seed=2)
     assert len(fused.judge_.means) == 7
     assert fused.score(X_test, Y_test) > 0.6
+
+
+def test_few_samples_leave_a_companion_as_it_is():
+    random = np.random.default_rng(0)
+    X = np.eye(8, dtype=np.float32)[random.integers(0, 8, 2_500)]
+    Y = X > 0
+    model = um.SiameseXML(
+        dim=8, epochs=1, refine_epochs=1, fuse_with=um.LabelTree(), random_state=0, verbose=False
+    ).fit(X, Y, label_features=np.eye(8))
+    assert model.judge_ is None
+    assert (model.predict_topk(X, 1).labels == model.companion_.predict_topk(X, 1).labels).all()

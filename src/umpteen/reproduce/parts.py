@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Value:
@@ -31,6 +33,13 @@ class Value:
 
     def __str__(self) -> str:
         return f"{self.measured} ({self.printed})" if self.printed else self.measured
+
+
+def over_seeds(runs: Any, paper: float | None = None, digits: int = 2) -> Value:
+    """Mean and standard deviation of what was measured with several seeds."""
+    numbers = np.asarray(runs, np.float64)
+    spread = float(numbers.std(ddof=1)) if len(numbers) > 1 else None
+    return Value(float(numbers.mean()), spread, paper, digits)
 
 
 Cell: TypeAlias = Value | str | int | None

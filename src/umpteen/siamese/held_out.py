@@ -14,6 +14,7 @@ from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import Problem
 
 LEAST_SAMPLES = 2_000  # with fewer, none are held out
+LEAST_BESIDE_COMPANION = 20_000  # a companion is good by itself: a judge of few would spoil it
 _SHARE = 10  # one sample in so many
 _MOST = 2_000
 _NEIGHBOURS = 10

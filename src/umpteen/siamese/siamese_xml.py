@@ -20,7 +20,13 @@ from umpteen.progress import Verbose
 from umpteen.search.vectors import check_ids
 from umpteen.siamese.embedding import Goal
 from umpteen.siamese.encoder import ACTIVATIONS
-from umpteen.siamese.held_out import completed, held_out, learned_judge
+from umpteen.siamese.held_out import (
+    LEAST_BESIDE_COMPANION,
+    LEAST_SAMPLES,
+    completed,
+    held_out,
+    learned_judge,
+)
 from umpteen.siamese.judging import Judge
 from umpteen.siamese.label_features import (
     centroids_of,
@@ -78,8 +84,8 @@ class SiameseXML(ExtremeClassifier):
     frequent ones: a tenth of the samples (2,000 at the most) is held out, and by them is
     learned what to make of the cosines to a label's own vector, its text and its centroid, of the
     words it shares with a sample, of its frequency and of the companion's score.
-    `tail` above 0 divides by propensity^`tail`, in favour of rare labels
-    (0.5 to 1 for PSP@k). With fewer than 2,000 samples, or `weights="fixed"` as in the paper,
+    `tail` above 0 divides by propensity^`tail`, in favour of rare labels (0.5 to 1 for PSP@k).
+    With fewer than 2,000 samples (20,000 with a companion), or `weights="fixed"` as in the paper,
     scores are `alpha` * cosine to the own vector + (1 - `alpha`) * mean of the other two.
 
     **Label features** are in the same vocabulary as `X`. A label without any gets the centroid
@@ -387,7 +393,8 @@ class SiameseXML(ExtremeClassifier):
 
     def _held_out(self, labels: csr_matrix, seed: int) -> npt.NDArray[np.bool_] | None:
         """Samples for the judge; None if there are too few, or weights are fixed."""
-        if self.weights == "fixed":
+        least = LEAST_SAMPLES if self.fuse_with is None else LEAST_BESIDE_COMPANION
+        if self.weights == "fixed" or labels.shape[0] < least:
             return None
         held = held_out(labels.shape[0], seed)
         return held if labels[held].nnz and labels[~held].nnz else None

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from umpteen import data
 from umpteen.data.dataset import Part
 from umpteen.reproduce.adversarial.hierarchical import hierarchical
+from umpteen.reproduce.sets import rarest_label, texts_of
 from umpteen.text import Vectorizer
 from umpteen.validation import Features
 
@@ -97,7 +98,7 @@ def _of_texts(name: str, quick: bool) -> Task:
     known, classes = _labelled(train, counts)
     names, own = np.unique(classes, return_inverse=True)
     words = Vectorizer(ngrams=1, min_df=2)
-    X = words.fit_transform(_texts(known))
+    X = words.fit_transform(texts_of(known))
     judges = [
         _judges(part, counts, names, words.transform) for part in (held_out, parts.test or held_out)
     ]
@@ -116,7 +117,7 @@ def _judges(
     """In random order; without samples of a class that has none to learn from."""
     known, classes = _labelled(part, counts)
     rows = np.random.default_rng(1).permutation(np.flatnonzero(np.isin(classes, names)))
-    return Judges(features(_texts(known.take(rows))), np.searchsorted(names, classes[rows]))
+    return Judges(features(texts_of(known.take(rows))), np.searchsorted(names, classes[rows]))
 
 
 def _labelled(part: Part, counts: IntArray) -> tuple[Part, IntArray]:
@@ -126,29 +127,7 @@ def _labelled(part: Part, counts: IntArray) -> tuple[Part, IntArray]:
     return part.take(rows), chosen[rows]
 
 
-def rarest_label(Y: csr_matrix, counts: IntArray) -> IntArray:
-    """Of each row, the label with the lowest count of three or more, or -1; of equals the first.
-
-    >>> Y = csr_matrix([[1, 1, 1], [1, 0, 0], [0, 1, 1]])
-    >>> rarest_label(Y, np.array([9, 2, 3]))
-    array([2, 0, 2])
-    """
-    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-    enough = counts[Y.indices] >= _FEWEST
-    rows, labels = rows[enough], Y.indices[enough].astype(np.int64)
-    order = np.lexsort((labels, counts[labels], rows))
-    known, first = np.unique(rows[order], return_index=True)
-    chosen = np.full(Y.shape[0], -1, np.int64)
-    chosen[known] = labels[order][first]
-    return chosen
-
-
 def as_matrix(y: IntArray, n_classes: int) -> csr_matrix:
     """A one for each row's class."""
     ones, starts = np.ones(len(y), np.float32), np.arange(len(y) + 1)
     return csr_matrix((ones, y.astype(np.int32), starts.astype(np.int32)), (len(y), n_classes))
-
-
-def _texts(part: Part) -> list[str]:
-    assert part.texts is not None
-    return part.texts

@@ -11,8 +11,8 @@ import numpy as np
 from umpteen.collapse import NearestSet, OneVsAll
 from umpteen.metrics import micro_f1, sample_f1, subset_accuracy
 from umpteen.progress import progress_bar
-from umpteen.reproduce.collapse.runs import Sizes, Stacks, Training, available, stacks, value
-from umpteen.reproduce.parts import Cell, Part, Section, Table
+from umpteen.reproduce.collapse.runs import Sizes, Stacks, Training, available, stacks
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
 
 MEASURES: dict[str, Callable[[Any, Any], float]] = {
     "F1, all pairs": micro_f1,
@@ -120,7 +120,7 @@ def _scores(runs: list[tuple[Stacks, dict[str, Answers]]], name: str) -> Table:
         for measure, score in MEASURES.items():
             found = [100 * score(task.test.Y, each[method].sets) for task, each in runs]
             printed = _PAPER_F1[name] if measure != "subset accuracy" else _PAPER[name][0]
-            row.append(value(found, printed[method == "ONN"]))
+            row.append(over_seeds(found, printed[method == "ONN"]))
         rows.append(row)
     return Table("All test samples, in %", ["method", *MEASURES], rows)
 
@@ -136,7 +136,7 @@ def _by_number(runs: list[tuple[Stacks, dict[str, Answers]]], name: str) -> Tabl
                 for task, each in runs
                 for chosen in [np.diff(task.test.Y.indptr) == m]
             ]
-            row.append(value(found, _PAPER[name].get(m, _NONE)[method == "ONN"]))
+            row.append(over_seeds(found, _PAPER[name].get(m, _NONE)[method == "ONN"]))
         rows.append(row)
     columns = ["method", *(f"{m} label(s)" for m in numbers)]
     return Table("Subset accuracy by the number of a sample's labels, in %", columns, rows)
@@ -147,8 +147,8 @@ def _costs(runs: list[tuple[Stacks, dict[str, Answers]]]) -> Table:
     rows: list[list[Cell]] = [
         [
             method,
-            value([1e3 * each[method].fit_seconds for _, each in runs], digits=1),
-            value([1e6 * each[method].predict_seconds / n_test for _, each in runs], digits=1),
+            over_seeds([1e3 * each[method].fit_seconds for _, each in runs], digits=1),
+            over_seeds([1e6 * each[method].predict_seconds / n_test for _, each in runs], digits=1),
         ]
         for method in METHODS
     ]

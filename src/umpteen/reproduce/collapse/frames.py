@@ -11,10 +11,11 @@ from umpteen.collapse import EtfHead, coherence, fixed_frame, welch_bound
 from umpteen.metrics import precision_at_k, propensity, psp_at_k
 from umpteen.neural import FullHead, Recipe, recipe
 from umpteen.progress import Bar, progress_bar
-from umpteen.reproduce.collapse.runs import Floats, value
-from umpteen.reproduce.multihead.runs import DEPTHS, Task, available, texts_task
+from umpteen.reproduce.collapse.runs import Floats
+from umpteen.reproduce.multihead.runs import DEPTHS, Task, texts_task
 from umpteen.reproduce.multihead.settings import Training
-from umpteen.reproduce.parts import Cell, Part, Section, Table
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
+from umpteen.reproduce.sets import available
 
 _SETS = ("eurlex57k", "debian-tags")
 _RATES = (1e-3, 3e-3, 1e-2)
@@ -59,7 +60,9 @@ def _compare(name: str, quick: bool, training: Training, n_seeds: int) -> Iterat
             rate = _best_rate(task, training, head, bar)
             runs = [_run(task, training, head, rate, seed, bar) for seed in range(n_seeds)]
             *quality, seconds = np.array(runs).T
-            rows.append([label, f"{rate:g}", *map(value, quality), value(seconds, digits=0)])
+            rows.append(
+                [label, f"{rate:g}", *map(over_seeds, quality), over_seeds(seconds, digits=0)]
+            )
             learnt[label] = head.build(training.dim, task.n_labels).n_parameters
     columns = [
         "last layer",

@@ -17,9 +17,8 @@ from umpteen.reproduce.collapse.runs import (
     Training,
     available,
     stacks,
-    value,
 )
-from umpteen.reproduce.parts import Cell, Part, Section, Table
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
 
 _WIDE = 64  # features of the learned layer
 # Table 2 of the paper, ResNet-18: learned, and fixed with d = K.
@@ -72,8 +71,8 @@ def _compare(name: str, sizes: Sizes, training: Training, n_seeds: int) -> Itera
         saved = 100 * (1 - learnt[kind] / learnt[first])
         values = np.array(runs)
         rows.append([
-            kind, value(values[:, 0], printed), value(values[:, 1]), value(values[:, 2]),
-            f"{learnt[kind]:,}", value([saved], _PAPER_SAVED if kind == last else None, 1),
+            kind, over_seeds(values[:, 0], printed), *map(over_seeds, values.T[1:]),
+            f"{learnt[kind]:,}", over_seeds([saved], _PAPER_SAVED if kind == last else None, 1),
         ])  # fmt: skip
     columns = ["last layer", "IoU, %", "subset accuracy, %", "best label right, %",
                "parameters", "saved, %"]  # fmt: skip

@@ -11,10 +11,10 @@ from scipy.sparse import csr_matrix
 
 from umpteen import data
 from umpteen.collapse import EtfHead
-from umpteen.errors import DataFormatError
 from umpteen.metrics import CollapseMeasures, collapse_measures
 from umpteen.neural import Conv, NeuralClassifier, recipe
-from umpteen.reproduce.parts import Value
+from umpteen.reproduce import sets
+from umpteen.reproduce.sets import train_and_test
 from umpteen.validation import check_labels
 
 SETS = {"MNIST": "images/mnist", "Fashion-MNIST": "images/fashion-mnist"}
@@ -57,7 +57,7 @@ class Stacks:
 
 def available() -> list[str]:
     """Image sets that are there, by the names that they have here."""
-    there = data.names()
+    there = sets.available(list(SETS.values()))
     return [name for name, path in SETS.items() if path in there]
 
 
@@ -96,10 +96,8 @@ def stacks(
 
 @cache
 def _originals(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    found = data.load(SETS[name])
-    if found.test is None:
-        raise DataFormatError(f"{SETS[name]} has no part to test on: add it")
-    return (found.train.X, found.train.y), (found.test.X, found.test.y)
+    train, test = train_and_test(SETS[name])
+    return (train.X, train.y), (test.X, test.y)
 
 
 @dataclass(frozen=True)
@@ -187,13 +185,6 @@ def moments(epochs: int) -> list[int]:
         now /= 1.5
         found.add(max(1, round(now)))
     return sorted(found)
-
-
-def value(runs: Any, paper: float | None = None, digits: int = 2) -> Value:
-    """Mean and standard deviation over seeds."""
-    numbers = np.asarray(runs, np.float64)
-    spread = float(numbers.std(ddof=1)) if len(numbers) > 1 else None
-    return Value(float(numbers.mean()), spread, paper, digits)
 
 
 def _number(found: float | None) -> float:

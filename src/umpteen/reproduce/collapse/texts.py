@@ -11,8 +11,9 @@ from umpteen.neural import Bag, NeuralClassifier, recipe
 from umpteen.reproduce.collapse.courses import falls
 from umpteen.reproduce.collapse.runs import Course, moments
 from umpteen.reproduce.drawing import lines
-from umpteen.reproduce.multihead.runs import Task, available, texts_task
+from umpteen.reproduce.multihead.runs import Task, texts_task
 from umpteen.reproduce.parts import Part, Section
+from umpteen.reproduce.sets import available
 
 _SETS = ("cooking", "debian-tags")
 _DIM = 64

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from umpteen.collapse import NearestSet, OneVsAll
 from umpteen.metrics import subset_accuracy
 from umpteen.progress import progress_bar
-from umpteen.reproduce.collapse.runs import Sizes, Stacks, Training, available, stacks, value
-from umpteen.reproduce.parts import Cell, Part, Section, Table
+from umpteen.reproduce.collapse.runs import Sizes, Stacks, Training, available, stacks
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
 
 _METHODS: dict[str, Any] = {
     "ONN (NearestSet)": NearestSet(),
@@ -69,7 +69,7 @@ def _compare(images: str, sizes: Sizes, training: Training, n_seeds: int) -> Ite
             bar.advance()
     yield task.said()
     rows: list[list[Cell]] = [
-        [name, *map(value, np.transpose(runs))] for name, runs in found.items()
+        [name, *map(over_seeds, np.transpose(runs))] for name, runs in found.items()
     ]
     columns = ["method", "sets seen", "sets never seen", "pairs never seen", "triples never seen"]
     yield Table("Subset accuracy in % of the test samples", columns, rows)

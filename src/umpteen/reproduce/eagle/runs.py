@@ -17,6 +17,7 @@ from umpteen.data import aggregate, group_by_clusters, group_randomly
 from umpteen.linear import LabelTree
 from umpteen.metrics import precision_at_k
 from umpteen.progress import progress_bar
+from umpteen.reproduce import sets
 from umpteen.text import Vectorizer
 
 DEPTHS = (1, 3, 5)  # precision at these
@@ -89,8 +90,7 @@ def task(name: str, quick: bool) -> Task:
 
 def available(names: Sequence[str]) -> list[str]:
     """Those that can be loaded; the built-in one where there is none."""
-    there = data.names()
-    return [name for name in names if name in there] or ["pydocs"]
+    return sets.available(names) or ["pydocs"]
 
 
 @cache  # the sweeps pass by groupings of Table 2

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from umpteen.neural.optimizers import rate_factor, set_rate
 from umpteen.reproduce.drawing import lines
-from umpteen.reproduce.parts import Cell, Part, Section, Table, Value
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
 
 _N = 100
 _RATE = 1.0
@@ -59,8 +59,8 @@ def _bottlenecks(n: int, steps: int, n_seeds: int) -> Iterator[Part]:
     for name, _, _, _, paper in _CASES:
         trace = found[name]
         rows.append([
-            name, _over_seeds(trace.accuracy[-1], paper if n == _N else None),
-            _over_seeds(trace.rank[-1]),
+            name, over_seeds(trace.accuracy[-1], paper if n == _N else None),
+            over_seeds(trace.rank[-1]),
         ])  # fmt: skip
     yield Table(
         "After training: accuracy on the training samples in % (the paper shows curves: one that "
@@ -77,11 +77,6 @@ def _bottlenecks(n: int, steps: int, n_seeds: int) -> Iterator[Part]:
         "the number t, weights 2t and biases -t^2 are greatest for y. No bias: only the two "
         "outermost numbers can win. Two numbers without a bias: on a circle, all can."
     )
-
-
-def _over_seeds(values: npt.NDArray[np.float64], paper: float | None = None) -> Value:
-    spread = float(values.std(ddof=1)) if len(values) > 1 else None
-    return Value(float(values.mean()), spread, paper, digits=1)
 
 
 def trained(

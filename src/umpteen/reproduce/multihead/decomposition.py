@@ -16,14 +16,13 @@ from umpteen.neural import Recipe, recipe
 from umpteen.reproduce.multihead.labels import cascade
 from umpteen.reproduce.multihead.runs import (
     Task,
-    available,
     classes_task,
     repeated,
     texts_task,
-    value,
 )
 from umpteen.reproduce.multihead.settings import CLASSES, LABELS, QUICK, Training
-from umpteen.reproduce.parts import Cell, Part, Section, Table
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
+from umpteen.reproduce.sets import available
 
 # Table 9 of the paper, CIFAR-100 {20; 5}, 400 epochs, and Eurlex-4K: clustered, random.
 _PAPER_CLASSES = {"MHP": (74.84, 74.29), "MHC": (77.36, 77.45), "MHS": (78.51, 78.56)}
@@ -102,8 +101,8 @@ def _compared(
     }
     found = repeated(task, models, 1)
     at_1 = {name: runs[:, 0] for name, runs in found.items()}
-    both = [value(at_1[name], printed) for name, printed in zip(at_1, paper, strict=True)]
-    return [label, *both, value(at_1["LC"] - at_1["LRD"])]
+    both = [over_seeds(at_1[name], printed) for name, printed in zip(at_1, paper, strict=True)]
+    return [label, *both, over_seeds(at_1["LC"] - at_1["LRD"])]
 
 
 def centroids(task: Task) -> csr_matrix:
@@ -137,7 +136,7 @@ def _lengths(quick: bool, training: Training) -> Iterator[Part]:
         parallel = head is ProductHead
         made = head(training.dim, code, **options)
         confused = f"{code.confusion_degree(parallel=parallel):.3g}"
-        rows.append([name, f"{made.n_parameters:,}", confused, value(found[name], paper)])
+        rows.append([name, f"{made.n_parameters:,}", confused, over_seeds(found[name], paper)])
     columns = ["heads", "parameters of the head", "confusion degree", "accuracy"]
     yield Table("Accuracy in % on the test part", columns, rows)
 

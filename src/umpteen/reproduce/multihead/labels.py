@@ -15,13 +15,12 @@ from umpteen.neural import FullHead, Recipe, recipe
 from umpteen.reproduce.multihead.runs import (
     DEPTHS,
     LEFT_OUT,
-    available,
     repeated,
     texts_task,
-    value,
 )
 from umpteen.reproduce.multihead.settings import LABELS, QUICK, Training
-from umpteen.reproduce.parts import Cell, Part, Section, Table
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
+from umpteen.reproduce.sets import available
 
 GROUP_SIZES = (23, 46, 92)  # the first two are the paper's for Eurlex-4K
 _SETS = ("eurlex57k", "debian-tags")
@@ -92,8 +91,8 @@ def _precision(name: str, quick: bool, training: Training, n_seeds: int) -> Iter
     rows: list[list[Cell]] = [
         [
             label,
-            *(value(runs[:, i], printed.get(label, _NO_PAPER)[i]) for i in range(len(DEPTHS))),
-            value(runs[:, 0] - found["full"][:, 0]),
+            *(over_seeds(runs[:, i], printed.get(label, _NO_PAPER)[i]) for i in range(len(DEPTHS))),
+            over_seeds(runs[:, 0] - found["full"][:, 0]),
         ]
         for label, runs in found.items()
     ]
@@ -114,7 +113,7 @@ def _trimmed(name: str, quick: bool, training: Training) -> Iterator[Part]:
         found = repeated(replace(task, Y=Y), models, 1)["MHC"]
         paper = _PAPER_RATES[rate] if name == "eurlex57k" else _NO_PAPER
         share = f"{100 * Y.nnz / task.Y.nnz:.1f} %"
-        cells = [value(found[:, i], paper[i]) for i in range(len(DEPTHS))]
+        cells = [over_seeds(found[:, i], paper[i]) for i in range(len(DEPTHS))]
         rows.append([f"{100 * rate:g} %", n_left, share, *cells])
     columns = ["trimmed", "labels left", "pairs left", *(f"P@{k}" for k in DEPTHS)]
     yield Table(

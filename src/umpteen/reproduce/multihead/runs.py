@@ -1,6 +1,6 @@
 """Data sets, networks with one head or another, and how good their answers are."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen import data
-from umpteen.errors import DataFormatError
 from umpteen.metrics import precision_at_k
 from umpteen.progress import progress_bar
-from umpteen.reproduce.parts import Value
+from umpteen.reproduce.sets import rarest_label, some_rows, texts_of, train_and_test
 from umpteen.text import Vectorizer
 
 DEPTHS = (1, 3, 5)
@@ -51,12 +49,6 @@ class Task:
         )
 
 
-def available(names: Sequence[str]) -> list[str]:
-    """Those that can be loaded."""
-    there = data.names()
-    return [name for name in names if name in there]
-
-
 @cache
 def texts_task(name: str, quick: bool) -> Task:
     """A data set with several labels per sample, as TF-IDF of single words.
@@ -64,20 +56,18 @@ def texts_task(name: str, quick: bool) -> Task:
     Labels without a training sample are left out, and test samples that then have none. `quick`
     takes 2,000 samples, or a few more.
     """
-    parts = data.load(name)
-    train, test = parts.train, parts.test
-    if train.texts is None or test is None or test.texts is None:
-        raise DataFormatError(f"{name} has no texts to learn from, or none to test on: add them")
+    train, test = train_and_test(name)
+    texts, texts_test = texts_of(train), texts_of(test)
     most = _FEW_DOCUMENTS.get(name, 2_000) if quick else _MOST_DOCUMENTS.get(name)
-    rows = _some(len(train), most)
+    rows = some_rows(len(train), most)
     test_rows = np.arange(min(len(test), 1_000) if quick else len(test))
     Y = csr_matrix(train.Y[rows])
     known = np.flatnonzero(Y.getnnz(axis=0))
     Y_test = csr_matrix(test.Y[test_rows][:, known])
     test_rows = test_rows[Y_test.getnnz(axis=1) > 0]
     words = Vectorizer(ngrams=1, min_df=2)
-    X = words.fit_transform([train.texts[row] for row in rows])
-    X_test = words.transform([test.texts[row] for row in test_rows])
+    X = words.fit_transform([texts[row] for row in rows])
+    X_test = words.transform([texts_test[row] for row in test_rows])
     return Task(name, X, Y[:, known], X_test, csr_matrix(test.Y[test_rows][:, known]))
 
 
@@ -89,7 +79,7 @@ def classes_task(name: str, quick: bool) -> Task:
     """
     task = texts_task(name, quick)
     counts = task.Y.getnnz(axis=0)
-    chosen, chosen_test = (rarest(Y, counts, LEAST_SAMPLES) for Y in (task.Y, task.Y_test))
+    chosen, chosen_test = (rarest_label(Y, counts, LEAST_SAMPLES) for Y in (task.Y, task.Y_test))
     known = np.unique(chosen[chosen >= 0])
     rows = np.flatnonzero(chosen >= 0)
     test_rows = np.flatnonzero(np.isin(chosen_test, known))
@@ -100,22 +90,6 @@ def classes_task(name: str, quick: bool) -> Task:
         task.X_test[test_rows],
         np.searchsorted(known, chosen_test[test_rows]),
     )
-
-
-def rarest(Y: csr_matrix, counts: npt.NDArray[np.integer], least: int) -> npt.NDArray[np.int64]:
-    """The label of each row with the lowest of `counts` that is at least `least`; -1 if none.
-
-    >>> rarest(csr_matrix([[1, 1, 1], [0, 0, 1], [1, 0, 0]]), np.array([5, 3, 1]), 3)
-    array([ 1, -1,  0])
-    """
-    entries = Y.tocoo()
-    enough = counts[entries.col] >= least
-    rows, labels = entries.row[enough], entries.col[enough]
-    order = np.lexsort([labels, counts[labels], rows])
-    found, first = np.unique(rows[order], return_index=True)
-    chosen = np.full(Y.shape[0], -1, np.int64)
-    chosen[found] = labels[order][first]
-    return chosen
 
 
 def scores(task: Task, model: Any) -> Floats:
@@ -138,15 +112,3 @@ def repeated(
                 found[name].append(scores(task, make(seed).fit(task.X, task.Y)))
                 bar.advance()
     return {name: np.stack(runs) for name, runs in found.items()}
-
-
-def value(runs: Floats, paper: float | None = None) -> Value:
-    """Mean and standard deviation over seeds."""
-    spread = float(runs.std(ddof=1)) if len(runs) > 1 else None
-    return Value(float(runs.mean()), spread, paper)
-
-
-def _some(n: int, most: int | None) -> npt.NDArray[np.int64]:
-    if most is None or most >= n:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).permutation(n)[:most])

@@ -53,8 +53,7 @@ class Training:
 CLASSES = {
     "pydocs": Training(
         10,
-        tried="rates of 0.005, 0.01 and 0.03, 128 and 256 features, dropout of 0 and 0.5; MHP also "
-        "with joint softmax, 32 groups, 512 features and clustered labels",
+        tried="rates of 0.005 and 0.01 (full, MHC) and some others; not every head with all",
     ),
     "wordnet-ancestors": Training(5, batch_size=512, dim=128),
 }

@@ -9,13 +9,12 @@ from umpteen.neural import FullHead, Recipe, recipe
 from umpteen.reproduce.multihead.runs import (
     LEAST_SAMPLES,
     Floats,
-    available,
     classes_task,
     repeated,
-    value,
 )
 from umpteen.reproduce.multihead.settings import CLASSES, QUICK, Training
-from umpteen.reproduce.parts import Cell, Part, Section, Table
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
+from umpteen.reproduce.sets import available
 
 # Table 7 of the paper, CIFAR-100 after 400 epochs, heads of {20; 5}: below a full layer's 77.70.
 PAPER_LOSSES = {"MHP": 74.84 - 77.70, "MHC": 77.36 - 77.70, "MHS": 78.51 - 77.70}
@@ -81,8 +80,8 @@ def against_full(caption: str, found: dict[str, Floats]) -> Table:
     for name, runs in found.items():
         distance = runs - found["full"]
         rows.append([
-            name, value(runs), value(distance, PAPER_LOSSES.get(_kind(name))),
-            value(distance, _IMAGENET_LOSSES.get(_kind(name))),
+            name, over_seeds(runs), over_seeds(distance, PAPER_LOSSES.get(_kind(name))),
+            over_seeds(distance, _IMAGENET_LOSSES.get(_kind(name))),
         ])  # fmt: skip
     columns = ["head", "accuracy", "minus full (paper: CIFAR-100)", "the same (paper: ImageNet)"]
     return Table(caption, columns, rows)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from umpteen import data
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
 from umpteen.neural import Conv, FullHead, Recipe, recipe
 from umpteen.reproduce.drawing import lines
-from umpteen.reproduce.multihead.runs import Floats, Task, available, repeated, value
+from umpteen.reproduce.multihead.runs import Floats, Task, repeated
 from umpteen.reproduce.multihead.settings import QUICK, STACKS, Training
-from umpteen.reproduce.parts import Cell, Part, Section, Table
+from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
+from umpteen.reproduce.sets import available, train_and_test
 
 _SET = "images/fashion-mnist"
 STACKS_OF = (2, 3, 4)
@@ -57,7 +57,7 @@ def _stacks(
         found.append(repeated(task, make, n_seeds))
     names = list(found[0])
     rows: list[list[Cell]] = [
-        [f"{10**size:,}", *(value(runs[name]) for name in names)]
+        [f"{10**size:,}", *(over_seeds(runs[name]) for name in names)]
         for size, runs in zip(sizes, found, strict=True)
     ]
     yield Table("All images of a stack right, in % of test stacks", ["classes", *names], rows)
@@ -86,11 +86,10 @@ def heads(size: int) -> dict[str, Recipe]:
 
 def stacks(size: int, n_samples: int) -> Task:
     """Stacks of random images; those to test on are of the set's own test images."""
-    found = data.load(_SET)
-    assert found.test is not None
+    train_part, test_part = train_and_test(_SET)
     random = np.random.default_rng(size)
-    train = _drawn(found.train, size, n_samples, random)
-    test = _drawn(found.test, size, min(n_samples, _N_TEST), random)
+    train = _drawn(train_part, size, n_samples, random)
+    test = _drawn(test_part, size, min(n_samples, _N_TEST), random)
     return Task(f"stacks of {size}", *train, *test)
 
 

@@ -12,7 +12,7 @@ from umpteen.centroid import NearestCentroid
 from umpteen.linear import LabelTree
 from umpteen.metrics import recall_at_k
 from umpteen.progress import progress_bar
-from umpteen.reproduce.parts import Cell, Part, Section, Table, Value
+from umpteen.reproduce.parts import Cell, Part, Section, Table, Value, over_seeds
 from umpteen.reproduce.siamese.runs import (
     DEPTHS,
     METRICS,
@@ -22,7 +22,6 @@ from umpteen.reproduce.siamese.runs import (
     judged,
     outcome,
     task,
-    value,
 )
 from umpteen.siamese import SiameseXML
 
@@ -154,7 +153,7 @@ def table6(found: dict[str, list[Outcome]]) -> Table:
         printed = _PAPER.get(label, (None,) * 8)
         cells: list[Cell] = [label]
         for place, (metric, depth) in enumerate(_places(0, 2)):
-            cells.append(value([run.figures[metric, depth] for run in runs], printed[place]))
+            cells.append(over_seeds([run.figures[metric, depth] for run in runs], printed[place]))
         cells.append(Value(runs[0].megabytes / 1e3, paper=printed[6]))
         cells.append(Value(float(np.mean([run.seconds for run in runs])) / 3600, paper=printed[7]))
         rows.append(cells)
@@ -170,7 +169,7 @@ def table6(found: dict[str, list[Outcome]]) -> Table:
 def precisions(found: dict[str, list[Outcome]]) -> Table:
     """Precision and its propensity-scored form."""
     rows: list[list[Cell]] = [
-        [label, *(value([run.figures[place] for run in runs]) for place in _places(2, 4))]
+        [label, *(over_seeds([run.figures[place] for run in runs]) for place in _places(2, 4))]
         for label, runs in found.items()
     ]
     columns = ["model", *_headings(2, 4)]

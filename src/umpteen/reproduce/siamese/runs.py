@@ -14,9 +14,9 @@ from scipy.sparse import csr_matrix
 
 from umpteen import data, storage
 from umpteen.base import TopK
-from umpteen.errors import DataFormatError
 from umpteen.metrics import ndcg_at_k, precision_at_k, propensity, psndcg_at_k, psp_at_k
-from umpteen.reproduce.parts import Value
+from umpteen.reproduce import sets
+from umpteen.reproduce.sets import some_rows, texts_of, train_and_test
 from umpteen.text import Vectorizer
 
 DEPTHS = (1, 3, 5)
@@ -56,18 +56,17 @@ def task(name: str, quick: bool) -> Task:
     Labels without a training sample are left out, and test samples that then have none.
     """
     parts = data.load(name)
-    train, test = parts.train, parts.test
-    if train.texts is None or test is None or test.texts is None:
-        raise DataFormatError(f"{name} has no texts to learn from, or none to test on: add them")
+    train, test = train_and_test(name)
+    texts, every_text = texts_of(train), texts_of(test)
     most = _QUICK_TRAIN if quick else _MOST_DOCUMENTS.get(name, len(train))
-    rows = _first(len(train), most)
+    rows = some_rows(len(train), most)
     Y = csr_matrix(train.Y[rows])
     known = np.flatnonzero(Y.getnnz(axis=0))
     Y_test = csr_matrix(test.Y[:, known])
     test_rows = np.flatnonzero(Y_test.getnnz(axis=1))[: _QUICK_TEST if quick else None]
     words = Vectorizer(ngrams=1, min_df=2)
-    X = words.fit_transform([train.texts[row] for row in rows])
-    texts_test = [test.texts[row] for row in test_rows]
+    X = words.fit_transform([texts[row] for row in rows])
+    texts_test = [every_text[row] for row in test_rows]
     names = parts.label_names or [str(label) for label in range(train.Y.shape[1])]
     described = parts.label_texts or names
     features = words.transform([described[label] for label in known])
@@ -79,8 +78,7 @@ def task(name: str, quick: bool) -> Task:
 
 def available(names: Sequence[str]) -> list[str]:
     """Those that can be loaded; a built-in set if none can."""
-    there = data.names()
-    return [name for name in names if name in there] or ["pydocs"]
+    return sets.available(names) or ["pydocs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,19 +124,6 @@ def megabytes(model: Any) -> float:
         storage.save(model, Path(folder) / "model")
         files = [path for path in Path(folder).rglob("*") if path.is_file()]
         return sum(path.stat().st_size for path in files) / 1e6
-
-
-def value(runs: Sequence[float], paper: float | None = None, digits: int = 2) -> Value:
-    """Mean and standard deviation over seeds."""
-    spread = float(np.std(runs, ddof=1)) if len(runs) > 1 else None
-    return Value(float(np.mean(runs)), spread, paper, digits)
-
-
-def _first(n: int, most: int) -> npt.NDArray[np.int64]:
-    """Of many, some at random; their order stays."""
-    if most >= n:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
 def _title(text: str) -> str:
