@@ -17,11 +17,11 @@ from rich.table import Table
 
 from umpteen.neural import Conv, FullHead, Recipe, recipe
 from umpteen.reproduce.multihead import single, stacked
-from umpteen.reproduce.multihead.labels import GROUP_SIZES, cascade
+from umpteen.reproduce.multihead.labels import PAPER_GROUP, cascade
 from umpteen.reproduce.multihead.runs import Task, classes_task, scores, texts_task
 from umpteen.reproduce.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
 
-SETS = (*CLASSES, *LABELS, *(f"stacks-{size}" for size in stacked.STACKS_OF))
+SETS = (*CLASSES, *LABELS, *(f"stacks-{size}" for size in STACKS))
 
 
 def main() -> None:
@@ -47,10 +47,10 @@ def case(name: str) -> tuple[Task, Training, dict[str, Recipe]]:
         return task, CLASSES[name], single.heads(task.n_labels)
     if name in LABELS:
         task = texts_task(name, False)
-        heads = {"full": recipe(FullHead), "MHC": cascade(task.n_labels, GROUP_SIZES[0])}
+        heads = {"full": recipe(FullHead), "MHC": cascade(task.n_labels, PAPER_GROUP)}
         return task, LABELS[name], heads
     size = int(name.removeprefix("stacks-"))
-    return stacked.stacks(size, stacked.N_SAMPLES), STACKS, stacked.heads(size)
+    return stacked.stacks(size, stacked.N_SAMPLES), STACKS[size], stacked.heads(size)
 
 
 def held_out(task: Task) -> Task:

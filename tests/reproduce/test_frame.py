@@ -152,6 +152,18 @@ def test_an_unknown_paper_is_an_error_that_names_the_known(capsys):
     assert "'condor' to reproduce: eagle" in capsys.readouterr().err
 
 
+def test_chosen_sections_are_those_with_the_text_in_their_title_in_any_case():
+    titles = [section.title for section in reproduce.prepare("eagle", only="TABLE 5").sections]
+    everything = [section.title for section in reproduce.prepare("eagle").sections]
+    assert titles == [title for title in everything if "Table 5" in title]
+    assert 0 < len(titles) < len(everything)
+
+
+def test_no_such_section_lists_those_there_are():
+    with pytest.raises(ParameterError, match=r"no section of eagle has 'Table 99'.*Table 5"):
+        reproduce.prepare("eagle", only="Table 99")
+
+
 @pytest.mark.parametrize("name", reproduce.PAPERS)
 def test_every_paper_has_sections_that_say_what_they_measure(name):
     prepared = reproduce.prepare(name, quick=True)

@@ -14,6 +14,9 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Everything in small, to see that it runs.")
     ] = False,
+    only: Annotated[
+        str, typer.Option(metavar="TEXT", help="Only sections with this in their title.")
+    ] = "",
     output: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="FOLDER", help="For PAPER.html and PAPER.json."),
@@ -26,6 +29,7 @@ def reproduce(
     Examples:
       umpteen reproduce eagle --quick
       umpteen reproduce eagle -o pages/
+      umpteen reproduce siamese --only debian -o pages/
     \b
     The paper's numbers stand beside ours. Data sets are taken from the folder that UMPTEEN_DATA
     names; where they are missing, the page says what was used instead. The page is written after
@@ -35,7 +39,7 @@ def reproduce(
     from umpteen.reproduce.parts import Section
     from umpteen.reproduce.terminal import render
 
-    reproduction = prepare(name, quick)
+    reproduction = prepare(name, quick, only)
     for step in reproduction.run(output):
         if isinstance(step, Section):
             place = len(reproduction.measured) + 1

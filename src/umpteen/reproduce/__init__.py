@@ -21,8 +21,10 @@ PAPERS = {
 }
 
 
-def prepare(name: str, quick: bool = False) -> Reproduction:
+def prepare(name: str, quick: bool = False, only: str = "") -> Reproduction:
     """What is to be measured for a paper; `quick` is the same in small, to see that it runs.
+
+    `only`: sections whose title has this in it, in upper or lower case.
 
     >>> prepare("eagle").title
     'EAGLE: labels that are known only per group'
@@ -30,4 +32,9 @@ def prepare(name: str, quick: bool = False) -> Reproduction:
     if name not in PAPERS:
         raise ParameterError(f"there is no paper {name!r} to reproduce: {', '.join(PAPERS)}")
     module = import_module(PAPERS[name])
-    return Reproduction(name, module.TITLE, module.PAPER, quick, list(module.claims(quick)))
+    sections: list[Section] = list(module.claims(quick))
+    chosen = [section for section in sections if only.casefold() in section.title.casefold()]
+    if not chosen:
+        titles = "; ".join(section.title for section in sections)
+        raise ParameterError(f"no section of {name} has {only!r} in its title: {titles}")
+    return Reproduction(name, module.TITLE, module.PAPER, quick, chosen)

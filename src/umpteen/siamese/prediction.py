@@ -13,11 +13,13 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
-from umpteen.siamese.judging import Judge
+from umpteen.siamese.boosted_judge import BoostedJudge
+from umpteen.siamese.quadratic_judge import QuadraticJudge
 from umpteen.siamese.shortlist import distinct
 from umpteen.siamese.tower import FloatArray, IntArray, Tower
 from umpteen.validation import unit_rows
 
+Judge = QuadraticJudge | BoostedJudge
 _BLOCK = 512
 _LEAST = np.float32(1e-3)  # a companion's score whose logarithm stands for none
 

@@ -27,14 +27,13 @@ from umpteen.siamese.held_out import (
     held_out,
     learned_judge,
 )
-from umpteen.siamese.judging import Judge
 from umpteen.siamese.label_features import (
     centroids_of,
     checked_label_features,
     complete,
     no_rows,
 )
-from umpteen.siamese.prediction import Answering, Judgement, Mixture
+from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
@@ -80,10 +79,11 @@ class SiameseXML(ExtremeClassifier):
     - `"refine"` (III): a vector per label, the sum of its text's and of a shift that is learned.
     - `"joint"` (IV): the same, with the vectors of features moving too.
 
-    **Scores** are chances, for the `shortlist` nearest labels by each of three vectors and the most
-    frequent ones: a tenth of the samples (2,000 at the most) is held out, and by them is
+    **Scores** are given to the `shortlist` nearest labels by each of three vectors and the most
+    frequent ones: a tenth of the samples (4,000 at the most) is held out, and by them is
     learned what to make of the cosines to a label's own vector, its text and its centroid, of the
-    words it shares with a sample, of its frequency and of the companion's score.
+    words it shares with a sample, of its frequency and of the companion's score. Beside a companion
+    they are chances; alone they are learned to rank, and only scaled like chances.
     `tail` above 0 divides by propensity^`tail`, in favour of rare labels (0.5 to 1 for PSP@k).
     With fewer than 2,000 samples (20,000 with a companion), or `weights="fixed"` as in the paper,
     scores are `alpha` * cosine to the own vector + (1 - `alpha`) * mean of the other two.

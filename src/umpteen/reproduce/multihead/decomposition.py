@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
 from umpteen.neural import Recipe, recipe
-from umpteen.reproduce.multihead.labels import cascade
+from umpteen.reproduce.multihead.labels import PAPER_GROUP, cascade
 from umpteen.reproduce.multihead.runs import (
     Task,
     classes_task,
@@ -65,8 +65,8 @@ def _orders(quick: bool, training: Training, tags: Training) -> Iterator[Part]:
                                   *make, paper))  # fmt: skip
     for name in available(["debian-tags"]):
         task = texts_task(name, quick)
-        code = LabelCode(task.n_labels, [ceil(task.n_labels / 23), 23])
-        make_cascade = partial(cascade, task.n_labels, 23)
+        code = LabelCode(task.n_labels, [ceil(task.n_labels / PAPER_GROUP), PAPER_GROUP])
+        make_cascade = partial(cascade, task.n_labels, PAPER_GROUP)
         for dim in dims:
             paper = _PAPER_EURLEX if dim == dims[-1] else (None, None)
             rows.append(_compared(task, f"{name}: MHC, {dim} features", replace(tags, dim=dim),
