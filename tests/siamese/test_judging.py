@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import umpteen as um
+from umpteen.errors import ModelPathError
 from umpteen.siamese import quadratic_judge, siamese_xml
 from umpteen.siamese.boosted_judge import BoostedJudge
 from umpteen.siamese.held_out import held_out
@@ -201,6 +202,15 @@ def test_a_companion_and_labels_without_texts_can_be_judged(monkeypatch):
     assert isinstance(fused.judge_, BoostedJudge)
     assert set(fused.judge_.signs) <= set(range(-1, 7))
     assert fused.score(X_test, Y_test) > 0.6
+
+
+def test_towers_without_held_out_samples_are_not_taken_for_those_with_all(tmp_path):
+    X, Y, texts = topics(2_100)
+    settings = {**SETTINGS, "epochs": 1, "checkpoint": str(tmp_path)}
+    um.SiameseXML(**settings).fit(X, Y, label_features=texts)
+    beside = um.SiameseXML(**settings, fuse_with=um.LabelTree(verbose=False))
+    with pytest.raises(ModelPathError, match="another training"):
+        beside.fit(X, Y, label_features=texts)
 
 
 def test_few_samples_leave_a_companion_as_it_is():

@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from umpteen.errors import ModelNotFoundError
-from umpteen.extras import require
+from umpteen.text.sentences import dimension, sentence_encoder
 
 
 class TextEncoder(nn.Module):
@@ -20,19 +19,13 @@ class TextEncoder(nn.Module):
 
     def __init__(self, model: str, *, frozen: bool = False) -> None:
         super().__init__()
-        library = require("sentence_transformers", "encoders")
-        try:
-            self.model = library.SentenceTransformer(model, device="cpu", local_files_only=True)
-        except (OSError, ValueError) as error:
-            raise ModelNotFoundError(
-                f"there is no text encoder {model!r} on this machine ({error}): download it first "
-                "and pass its folder"
-            ) from error
-        self.out_features = int(self.model.get_sentence_embedding_dimension())
+        self.model = sentence_encoder(model)
+        self.out_features = dimension(self.model)
         self.model.requires_grad_(not frozen)
 
     def forward(self, texts: Sequence[str]) -> Tensor:
-        tokens = self.model.tokenize(list(texts))
+        read = getattr(self.model, "preprocess", self.model.tokenize)  # since version 5.3
+        tokens = read(list(texts))
         on_device = {name: values.to(self.model.device) for name, values in tokens.items()}
         features: Tensor = self.model(on_device)["sentence_embedding"]
         return features

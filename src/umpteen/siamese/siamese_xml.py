@@ -393,11 +393,14 @@ class SiameseXML(ExtremeClassifier):
 
     def _held_out(self, labels: csr_matrix, seed: int) -> npt.NDArray[np.bool_] | None:
         """Samples for the judge; None if there are too few, or weights are fixed."""
-        least = LEAST_SAMPLES if self.fuse_with is None else LEAST_BESIDE_COMPANION
-        if self.weights == "fixed" or labels.shape[0] < least:
+        if not self._learns_weights(labels.shape[0]):
             return None
         held = held_out(labels.shape[0], seed)
         return held if labels[held].nnz and labels[~held].nnz else None
+
+    def _learns_weights(self, n_samples: int) -> bool:
+        least = LEAST_SAMPLES if self.fuse_with is None else LEAST_BESIDE_COMPANION
+        return self.weights == "learned" and n_samples >= least
 
     def _plan(self, number: int, mark: str) -> Plan:
         goal = Goal(self.loss, _TEMPERATURE, int(self.n_negatives), self.skip_above)
@@ -426,6 +429,7 @@ class SiameseXML(ExtremeClassifier):
             return seed, ""
         settings = deciding_settings(self, _NOT_OF_THE_RESULT, seed)
         settings["label_features"] = fingerprint(problem.label_features, problem.Y, {})
+        settings["held_out"] = self._learns_weights(problem.X.shape[0])
         mark = fingerprint(problem.X, problem.Y, settings)
         if self.random_state is None:
             first = next((name for name in MODULES if name in self.modules and name != "mine"), "")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from umpteen.errors import FeaturesError
 from umpteen.text import Vectorizer
@@ -25,7 +26,7 @@ class Words:
         """The features that a text has, and their words."""
         if isinstance(self.vectorizer, Vectorizer):
             return self.vectorizer.named_features(text)
-        features = self.vectorizer.transform([text]).indices.tolist()
+        features = csr_matrix(self.vectorizer.transform([text])).indices.tolist()
         return {feature: self.name(feature) for feature in features}
 
     def name(self, feature: int) -> str:

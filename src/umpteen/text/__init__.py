@@ -1,5 +1,6 @@
-"""Text: from words to sparse features."""
+"""Text: from words to sparse features, or to the vectors of a pretrained encoder."""
 
+from umpteen.text.sentences import SentenceVectors
 from umpteen.text.vectorizer import Vectorizer
 
-__all__ = ["Vectorizer"]
+__all__ = ["SentenceVectors", "Vectorizer"]
