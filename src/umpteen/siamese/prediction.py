@@ -81,7 +81,7 @@ class Answering:
     label_features: csr_matrix
     label_counts: npt.NDArray[np.int64]
     n_each: int  # candidates from each search
-    with_frequent: bool  # the most frequent labels are candidates too: no vector is near them
+    frequent: IntArray  # candidates too, the first n_each: no vector is near them
     companion: ExtremeClassifier | None
     n_jobs: int | None
     verbose: Verbose
@@ -116,8 +116,7 @@ class Answering:
         found = [view.tower.shortlist(view.bags, view.lifted, n_each) for view in views]
         if beside is not None:
             found.append(beside.labels)
-        if self.with_frequent:
-            found.append(np.tile(self._most_frequent(n_each), (X.shape[0], 1)))
+        found.append(np.tile(self.frequent[:n_each], (X.shape[0], 1)))
         candidates = distinct(np.concatenate(found, axis=1))
         units = csr_matrix(unit_rows(X))
         features = self.label_features
@@ -128,14 +127,9 @@ class Answering:
                 units.indptr, units.indices, units.data, features.indptr, features.indices,
                 features.data, features.shape[1], candidates,
             ),
-            np.log1p(self.label_counts).astype(np.float32)[candidates],
+            np.log1p(self.label_counts[candidates]).astype(np.float32),
             None if beside is None else looked_up(beside.labels, beside.scores, candidates),
         )  # fmt: skip
-
-    def _most_frequent(self, n: int) -> IntArray:
-        """Labels that have samples, the most frequent first."""
-        best = np.argsort(-self.label_counts, kind="stable")[:n]
-        return best[self.label_counts[best] > 0].astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +147,16 @@ class _View:
 
     def cosines(self, candidates: IntArray) -> FloatArray:
         return self.tower.cosines(self.bags, self.lifted, candidates)
+
+
+def most_frequent(label_counts: npt.NDArray[np.int64]) -> IntArray:
+    """Labels that have samples, the most frequent first.
+
+    >>> most_frequent(np.array([1, 0, 3]))
+    array([2, 0], dtype=int32)
+    """
+    best = np.argsort(-label_counts, kind="stable")
+    return best[label_counts[best] > 0].astype(np.int32)
 
 
 @njit(nogil=True, cache=True)

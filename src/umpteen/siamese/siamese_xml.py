@@ -33,7 +33,7 @@ from umpteen.siamese.label_features import (
     complete,
     no_rows,
 )
-from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture
+from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture, most_frequent
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
@@ -162,6 +162,7 @@ class SiameseXML(ExtremeClassifier):
     label_counts_: npt.NDArray[np.int64]  # samples of each label
     n_samples_: int
     history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
+    _ordered: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None  # of label_counts_
 
     def __init__(
         self,
@@ -275,7 +276,10 @@ class SiameseXML(ExtremeClassifier):
         judge = None
         if held is not None:
             beside = self._fitted_companion(checked[~held], part.Y, label_features)
-            asked = self._answering(towers, part.label_features, _counts(part.Y), beside, True)
+            counts = _counts(part.Y)
+            asked = self._answering(
+                towers, part.label_features, counts, most_frequent(counts), beside
+            )
             judge = learned_judge(asked, whole.rows(held, texts))
             towers = [completed(tower, part, whole, self.search) for tower in towers]
         self.companion_ = self._fitted_companion(X, Y, label_features)
@@ -365,21 +369,28 @@ class SiameseXML(ExtremeClassifier):
     def _topk(self, X: Features, k: int) -> TopK:
         way = self._way()
         answering = self._answering(
-            self.towers_, self.label_features_, self.label_counts_, self.companion_,
-            isinstance(way, Judgement),
+            self.towers_, self.label_features_, self.label_counts_,
+            self._frequent() if isinstance(way, Judgement) else np.zeros(0, np.int32),
+            self.companion_,
         )  # fmt: skip
         return answering.topk(as_csr(X), k, way)
+
+    def _frequent(self) -> npt.NDArray[np.int32]:
+        """Ordered once, not for each call."""
+        if self._ordered is None or self._ordered[0] is not self.label_counts_:
+            self._ordered = self.label_counts_, most_frequent(self.label_counts_)
+        return self._ordered[1]
 
     def _answering(
         self,
         towers: list[Tower],
         label_features: csr_matrix,
         counts: npt.NDArray[np.int64],
+        frequent: npt.NDArray[np.int32],
         companion: ExtremeClassifier | None,
-        learned: bool,
     ) -> Answering:
         return Answering(
-            towers, label_features, counts, int(self.shortlist), learned, companion,
+            towers, label_features, counts, int(self.shortlist), frequent, companion,
             self.n_jobs, self.verbose,
         )  # fmt: skip
 

@@ -1,0 +1,159 @@
+"""What SiameseXML costs: training by modules, answers one by one and in batches, memory, disk.
+
+    python benchmarks/siamese_speed.py
+    python benchmarks/siamese_speed.py --labels 10000 --epochs 1
+
+Made-up samples, as many as labels, with 50 words each, and labels with words of their own. Module I
+has one epoch, Module III two, and their times are per epoch; `setting up` is the rest: vectors and
+graphs of labels, and what scores are learned from. Single answers are for texts as they come, words
+counted already. Memory is beyond what was held before `fit`.
+"""
+
+import argparse
+import shlex
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.environment import machine, results_folder, versions
+from harness.measure import (
+    Stopwatch,
+    disk_megabytes,
+    latencies,
+    peak_megabytes,
+    reset_peak,
+    timed,
+)
+from harness.report import made_by, table_lines, write_results
+
+import umpteen as um
+from umpteen.siamese import training
+
+REFINE_EPOCHS = 2
+FIGURES = {
+    "embed": "Module I, s per epoch",
+    "mine": "Module II, s",
+    "refine": "Module III, s per epoch",
+    "rest": "setting up, s",
+    "peak": "peak of fit, MB",
+    "size": "saved MB",
+    "p50": "one text, ms, median",
+    "p99": "one text, ms, p99",
+    "batch": "batch, µs per text",
+}
+
+
+def main() -> None:
+    options = parse()
+    results: dict[str, Any] = {
+        "command": shlex.join(["python", "benchmarks/siamese_speed.py", *sys.argv[1:]]),
+        "machine": machine(),
+        "versions": versions(),
+        "rows": [],
+    }
+    warm_up()
+    for n_labels in options.labels:
+        for row in measure(n_labels, options.epochs):
+            results["rows"].append(row)
+            path = results_folder(quick=options.labels != LABELS) / "siamese_speed.json"
+            write_results(results, path, markdown(results))
+    print(markdown(results))
+
+
+LABELS = [10_000, 100_000]
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--labels", type=int, nargs="+", default=LABELS)
+    parser.add_argument("--epochs", type=int, default=1)
+    return parser.parse_args()
+
+
+def warm_up() -> None:
+    """Compile."""
+    data = made_up(3_000)
+    model = um.SiameseXML(epochs=1, refine_epochs=1, search="hnsw", verbose=False)
+    model.fit(data.train.X, data.train.Y, label_features=data.label_features)
+    model.predict_topk(data.test.X[:1])
+    model.predict_topk(data.test.X)
+
+
+def made_up(n_labels: int) -> um.data.Dataset:
+    return um.data.make_extreme(
+        n_labels + 2_000, n_features=50_000, n_labels=n_labels, label_features=True,
+        test_fraction=2_000 / (n_labels + 2_000),
+    )  # fmt: skip
+
+
+def measure(n_labels: int, epochs: int) -> Iterator[dict[str, Any]]:
+    """By graphs, and by comparison with all labels."""
+    data = made_up(n_labels)
+    model = um.SiameseXML(epochs=epochs, refine_epochs=REFINE_EPOCHS, search="hnsw", verbose=False)
+    reset_peak()
+    before = peak_megabytes()
+    with modules_timed() as spent, Stopwatch() as whole:
+        model.fit(data.train.X, data.train.Y, label_features=data.label_features)
+    costs = {
+        "peak": peak_megabytes() - before,
+        "embed": spent["_embed"] / max(1, epochs),
+        "mine": spent["hard_negatives"],
+        "refine": spent["_refine"] / REFINE_EPOCHS,
+        "rest": whole.wall - sum(spent.values()),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        costs["size"] = disk_megabytes(Path(folder))
+    yield {"labels": n_labels, "search": "hnsw", **costs, **answers(model, data.test.X)}
+    for index in (model.towers_[0].texts, model.towers_[0].centroids, model.towers_[0].classifiers):
+        index.method = "exact"
+    yield {"labels": n_labels, "search": "exact", **answers(model, data.test.X)}
+
+
+def answers(model: um.SiameseXML, X: Any) -> dict[str, float]:
+    single = latencies(model.predict_topk, [X[row] for row in range(X.shape[0])])
+    _, batches = timed(lambda: model.predict_topk(X), passes=3, budget=60)
+    return {**single, "batch": 1e6 * batches[0].wall / X.shape[0]}
+
+
+@contextmanager
+def modules_timed() -> Iterator[dict[str, float]]:
+    """Seconds of each module in all fits inside."""
+    spent: dict[str, float] = defaultdict(float)
+
+    def watched(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            with Stopwatch() as watch:
+                found = work(*arguments)
+            spent[name] += watch.wall
+            return found
+
+        return run
+
+    names = ("_embed", "hard_negatives", "_refine")
+    originals = {name: getattr(training, name) for name in names}
+    for name, work in originals.items():
+        setattr(training, name, watched(name, work))
+    try:
+        yield spent
+    finally:
+        for name, work in originals.items():
+            setattr(training, name, work)
+
+
+def markdown(results: dict[str, Any]) -> str:
+    rows = [["labels", "search", *FIGURES.values()]]
+    for row in results["rows"]:
+        figures = [f"{row[name]:,.3g}" if name in row else "" for name in FIGURES]
+        rows.append([f"{row['labels']:,}", row["search"], *figures])
+    return f"# What SiameseXML costs\n\n{made_by(results)}\n\n{table_lines(rows)}\n"
+
+
+if __name__ == "__main__":
+    main()
