@@ -1,5 +1,11 @@
 """SiameseXML as a user meets it, beyond the contract of every classifier."""
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, vstack
@@ -174,6 +180,40 @@ def test_a_training_is_continued_to_the_same_bits(tmp_path):
     assert model.predict_topk(X) == whole.predict_topk(X)
     with pytest.raises(ModelPathError, match="another training"):
         model.fit(X, Y, label_features=2 * texts[::-1])
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {here!r})
+from test_siamese_xml import SMALL, topics, um
+from umpteen.neural.checkpoint import Keeper
+save, count = Keeper.save, [0]
+def telling(keeper, run):
+    save(keeper, run)
+    count[0] += 1
+    if count[0] == {stop}:
+        print("written", flush=True)
+Keeper.save = telling
+X, Y, texts = topics()
+model = um.SiameseXML(**SMALL, checkpoint={folder!r}, checkpoint_every=0)
+model.fit(X, Y, label_features=texts)
+"""
+
+
+@pytest.mark.parametrize("stop", [5, 26])  # in Module I, and in Module III
+def test_a_killed_process_is_continued_to_the_same_answers(stop, tmp_path):
+    folder = str(tmp_path / "run")
+    code = KILLED.format(here=str(Path(__file__).parent), folder=folder, stop=stop)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "written\n"
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    process.stdout.close()
+    X, Y, texts = topics()
+    whole = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
+    continued = um.SiameseXML(**SMALL, checkpoint=folder).fit(X, Y, label_features=texts)
+    assert continued.predict_topk(X) == whole.predict_topk(X)
+    assert continued.history_ == whole.history_
 
 
 @pytest.mark.parametrize(
