@@ -52,6 +52,8 @@ bench: setup
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/heads.py
 	$(BIN)/python benchmarks/softmax.py
+	$(BIN)/python benchmarks/collapse.py
+	$(BIN)/python benchmarks/siamese_speed.py
 
 clean:
 	rm -rf .venv .peers build dist umpteen-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

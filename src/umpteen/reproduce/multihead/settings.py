@@ -67,6 +67,7 @@ _IMAGES = Training(
     6, batch_size=64, dim=128, rates={"SamplingHead": 3e-3}, tried="rates of 0.001, 0.003 and 0.01"
 )
 STACKS = {  # by the number of images
+    1: replace(_IMAGES, rates={}),
     2: replace(_IMAGES, tried="rates of 0.003 and 0.01, with 8,000 stacks"),
     3: _IMAGES,
     4: replace(_IMAGES, learning_rate=1e-3, rates={"ProductHead": 1e-2}),

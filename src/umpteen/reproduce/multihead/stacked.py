@@ -15,9 +15,10 @@ from umpteen.reproduce.multihead.settings import QUICK, STACKS, Training
 from umpteen.reproduce.parts import Cell, Part, Section, Table, over_seeds
 from umpteen.reproduce.sets import available, train_and_test
 
-_SET = "images/fashion-mnist"
+_SET, _DIGITS = "images/fashion-mnist", "images/mnist"
 N_SAMPLES = 24_000
 CONV_WIDTH = 8
+_ALONE = [5, 2]  # heads for the kind of one image
 _N_TEST = 5_000
 
 
@@ -26,7 +27,7 @@ def sections(quick: bool) -> list[Section]:
     if not available([_SET]):
         return []
     n_seeds, n_samples = (1, 1_000) if quick else (3, N_SAMPLES)
-    chosen = dict.fromkeys((2, 3), QUICK) if quick else STACKS
+    chosen = dict.fromkeys((1, 2, 3), QUICK) if quick else STACKS
     sizes = list(chosen)
     return [
         Section(
@@ -36,7 +37,8 @@ def sections(quick: bool) -> list[Section]:
             "a full layer cannot do; all heads must be right, so errors add up.",
             f"Fashion-MNIST, {n_samples:,} stacks of {sizes[0]} to {sizes[-1]} images, each a "
             "channel of 14 x 14 pixels; the class is the list of their kinds, so there are "
-            f"{10 ** sizes[0]:,} to {10 ** sizes[-1]:,} classes. A Conv; seeds: {n_seeds}. "
+            f"{10 ** sizes[0]:,} to {10 ** sizes[-1]:,} classes; and single images of MNIST, with "
+            f"the same settings. A Conv; seeds: {n_seeds}. "
             + " ".join(f"Stacks of {size}: {each.said()}." for size, each in chosen.items()),
             partial(_stacks, n_samples, chosen, n_seeds),
         )
@@ -44,23 +46,18 @@ def sections(quick: bool) -> list[Section]:
 
 
 def _stacks(n_samples: int, chosen: Mapping[int, Training], n_seeds: int) -> Iterator[Part]:
-    found: list[dict[str, Floats]] = []
-    for size, training in chosen.items():
-        task = stacks(size, n_samples)
-        encoder = recipe(Conv, dim=training.dim, width=CONV_WIDTH)
-        make = {
-            name: partial(training.network, head, encoder=encoder, all_labels=True)
-            for name, head in heads(size).items()
-        }
-        found.append(repeated(task, make, n_seeds))
-    names = list(found[0])
+    found: dict[str, dict[str, Floats]] = {}
+    cases = [(f"{10**size:,}", _SET, size) for size in chosen]
+    for label, name, size in [("10 (MNIST)", _DIGITS, 1), *cases]:
+        if available([name]):
+            found[label] = _trained(stacks(size, n_samples, name), size, chosen[size], n_seeds)
+    names = list(found[cases[0][0]])
     rows: list[list[Cell]] = [
-        [f"{10**size:,}", *(over_seeds(runs[name]) for name in names)]
-        for size, runs in zip(chosen, found, strict=True)
+        [label, *(over_seeds(runs[name]) for name in names)] for label, runs in found.items()
     ]
     yield Table("All images of a stack right, in % of test stacks", ["classes", *names], rows)
-    curves = {name: [float(runs[name].mean()) for runs in found] for name in names}
-    places = [f"{10**size:,}" for size in chosen]
+    curves = {name: [float(found[label][name].mean()) for label, _, _ in cases] for name in names}
+    places = [label for label, _, _ in cases]
     yield lines("Accuracy", places, curves, x_label="classes", y_label="accuracy, %")
     yield (
         "MHP has one head per image, so that all samples of a kind teach its digit, whatever lies "
@@ -69,22 +66,32 @@ def _stacks(n_samples: int, chosen: Mapping[int, Training], n_seeds: int) -> Ite
     )
 
 
+def _trained(task: Task, size: int, training: Training, n_seeds: int) -> dict[str, Floats]:
+    encoder = recipe(Conv, dim=training.dim, width=CONV_WIDTH)
+    made = {
+        name: partial(training.network, head, encoder=encoder, all_labels=True)
+        for name, head in heads(size).items()
+    }
+    return repeated(task, made, n_seeds)
+
+
 def heads(size: int) -> dict[str, Recipe]:
-    """With a digit for each image, but for one."""
+    """MHP with a digit for each image, the others with two heads; a single image has {5;2}."""
     n_labels = 10**size
-    digits = LabelCode(n_labels, [10] * size)
+    digits = LabelCode(n_labels, [10] * size if size > 1 else _ALONE)
+    groups = [n_labels // 10, 10] if size > 1 else _ALONE
     return {
         "full": recipe(FullHead),
         "MHP": recipe(ProductHead, code=digits),
         "MHP, shuffled": recipe(ProductHead, code=digits.shuffled(0)),
-        "MHC": recipe(CascadeHead, lengths=[n_labels // 10, 10], hidden=128),
-        "MHS": recipe(SamplingHead, lengths=[n_labels // 10, 10], sparse=True),
+        "MHC": recipe(CascadeHead, lengths=groups, hidden=128),
+        "MHS": recipe(SamplingHead, lengths=groups, sparse=True),
     }
 
 
-def stacks(size: int, n_samples: int) -> Task:
+def stacks(size: int, n_samples: int, name: str = _SET) -> Task:
     """Stacks of random images; those to test on are of the set's own test images."""
-    train_part, test_part = train_and_test(_SET)
+    train_part, test_part = train_and_test(name)
     random = np.random.default_rng(size)
     train = _drawn(train_part, size, n_samples, random)
     test = _drawn(test_part, size, min(n_samples, _N_TEST), random)
