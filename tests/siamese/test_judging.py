@@ -12,7 +12,7 @@ from umpteen.errors import ModelPathError
 from umpteen.siamese import quadratic_judge, siamese_xml
 from umpteen.siamese.boosted_judge import BoostedJudge
 from umpteen.siamese.held_out import held_out
-from umpteen.siamese.prediction import word_products
+from umpteen.siamese.prediction import Postings, word_products
 from umpteen.siamese.quadratic_judge import QuadraticJudge
 
 N_CANDIDATES = 10
@@ -109,6 +109,39 @@ def test_words_are_the_product_of_sparse_rows():
     whole = (X @ Z.T).toarray()
     expected = np.where(candidates >= 0, np.take_along_axis(whole, candidates, 1), 0)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_labels_by_words_are_those_of_the_largest_products(n):
+    random = np.random.default_rng(0)
+    X, Z = (
+        csr_matrix(
+            random_array((rows, 30), density=0.1, rng=random, data_sampler=random.standard_normal)
+        )
+        for rows in (40, 50)
+    )
+    found = Postings.of(Z).nearest(X, n)
+    for row, products in enumerate((X @ Z.T).toarray()):
+        expected = np.sort(products[products > 0])[::-1][:n]
+        labels = found[row][found[row] >= 0]
+        assert len(set(labels)) == len(labels)
+        np.testing.assert_allclose(np.sort(products[labels])[::-1], expected, rtol=1e-5)
+
+
+def test_words_of_most_labels_are_passed_over():
+    Z = np.zeros((300, 3), np.float32)
+    Z[:, 0], Z[:100, 1], Z[7, 2] = 1, 1, 1
+    kept = Postings.of(csr_matrix(Z)).labels.getnnz(axis=1)
+    assert kept.tolist() == [0, 100, 1]
+
+
+def test_removed_labels_are_not_found_by_their_words(model, tmp_path):
+    X, Y, _ = topics()
+    model.save(tmp_path / "model")
+    again = um.load(tmp_path / "model").remove_labels([5])
+    with_it = np.flatnonzero(Y.toarray()[:, 5])[:20]
+    assert (model.predict_topk(X[with_it], k=10).labels == 5).any()
+    assert not (again.predict_topk(X[with_it], k=10).labels == 5).any()
 
 
 @pytest.mark.parametrize("n_samples", [2_000, 45_017, 1_000_000])

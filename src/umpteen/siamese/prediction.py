@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags
 
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.nearest import merge_nearest
@@ -21,6 +21,7 @@ from umpteen.validation import unit_rows
 
 Judge = QuadraticJudge | BoostedJudge
 _BLOCK = 512
+_FEW_LABELS, _SHARED_BY = 100, 20
 _LEAST = np.float32(1e-3)  # a companion's score whose logarithm stands for none
 
 
@@ -82,6 +83,7 @@ class Answering:
     label_counts: npt.NDArray[np.int64]
     n_each: int  # candidates from each search
     frequent: IntArray  # candidates too, the first n_each: no vector is near them
+    words: "Postings | None"  # labels by their words, for candidates that share some
     companion: ExtremeClassifier | None
     n_jobs: int | None
     verbose: Verbose
@@ -117,8 +119,10 @@ class Answering:
         if beside is not None:
             found.append(beside.labels)
         found.append(np.tile(self.frequent[:n_each], (X.shape[0], 1)))
-        candidates = distinct(np.concatenate(found, axis=1))
         units = csr_matrix(unit_rows(X))
+        if self.words is not None:
+            found.append(self.words.nearest(units, n_each))
+        candidates = distinct(np.concatenate(found, axis=1))
         features = self.label_features
         return Signs(
             candidates,
@@ -149,6 +153,32 @@ class _View:
         return self.tower.cosines(self.bags, self.lifted, candidates)
 
 
+@dataclass(frozen=True, eq=False)
+class Postings:
+    """For each word, the labels that have it; words of many labels tell little and are left out."""
+
+    labels: csr_matrix  # (features, labels)
+
+    @classmethod
+    def of(cls, label_features: csr_matrix) -> "Postings":
+        """The words of at most one label in twenty, or of a hundred."""
+        by_word = csr_matrix(label_features.T)
+        most = max(_FEW_LABELS, label_features.shape[0] // _SHARED_BY)
+        rare = by_word.getnnz(axis=1) <= most
+        kept = csr_matrix(diags(rare.astype(np.float32)) @ by_word)
+        kept.eliminate_zeros()
+        return cls(kept)
+
+    def nearest(self, X: csr_matrix, n: int) -> IntArray:
+        """(rows, n): the labels whose words are most alike; -1 where there are no more."""
+        by_word = self.labels
+        found: IntArray = nearest_by_words(
+            X.indptr, X.indices, X.data, by_word.indptr, by_word.indices, by_word.data,
+            by_word.shape[1], n,
+        )  # fmt: skip
+        return found
+
+
 def most_frequent(label_counts: npt.NDArray[np.int64]) -> IntArray:
     """Labels that have samples, the most frequent first.
 
@@ -171,6 +201,35 @@ def looked_up(labels: Any, scores: Any, candidates: Any) -> npt.NDArray[np.float
             where = np.searchsorted(ordered, label)
             if label >= 0 and where < len(ordered) and ordered[where] == label:
                 found[row, place] = scores[row, order[where]]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def nearest_by_words(
+    indptr: Any, indices: Any, values: Any, word_ptr: Any, word_labels: Any, word_values: Any,
+    n_labels: int, n: int,
+) -> npt.NDArray[np.int32]:  # fmt: skip
+    """The n labels of the largest inner products above 0, in any order; -1 where there are none."""
+    found = np.full((len(indptr) - 1, n), -1, np.int32)
+    sums = np.empty(n_labels, np.float32)
+    last_row, touched = np.full(n_labels, -1, np.int64), np.empty(n_labels, np.int32)
+    for row in range(len(indptr) - 1):
+        n_touched = 0
+        for entry in range(indptr[row], indptr[row + 1]):
+            word = indices[entry]
+            for place in range(word_ptr[word], word_ptr[word + 1]):
+                label = word_labels[place]
+                if last_row[label] != row:
+                    last_row[label], sums[label], touched[n_touched] = row, 0, label
+                    n_touched += 1
+                sums[label] += values[entry] * word_values[place]
+        best = np.full(n, np.float32(0))
+        least = 0  # of `best`
+        for place in range(n_touched):
+            label = touched[place]
+            if sums[label] > best[least]:
+                best[least], found[row, least] = sums[label], label
+                least = int(np.argmin(best))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, diags, vstack
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -33,7 +33,7 @@ from umpteen.siamese.label_features import (
     complete,
     no_rows,
 )
-from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture, most_frequent
+from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture, Postings, most_frequent
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
@@ -79,8 +79,8 @@ class SiameseXML(ExtremeClassifier):
     - `"refine"` (III): a vector per label, the sum of its text's and of a shift that is learned.
     - `"joint"` (IV): the same, with the vectors of features moving too.
 
-    **Scores** are given to the `shortlist` nearest labels by each of three vectors and the most
-    frequent ones: a tenth of the samples (4,000 at the most) is held out, and by them is
+    **Scores** are given to the `shortlist` nearest labels by each of three vectors and by words, and
+    to the most frequent ones: a tenth of the samples (4,000 at the most) is held out, and by them is
     learned what to make of the cosines to a label's own vector, its text and its centroid, of the
     words it shares with a sample, of its frequency and of the companion's score. Beside a companion
     they are chances; alone they are learned to rank, and only scaled like chances.
@@ -163,6 +163,7 @@ class SiameseXML(ExtremeClassifier):
     n_samples_: int
     history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
     _ordered: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None  # of label_counts_
+    _by_word: tuple[csr_matrix, Postings] | None = None  # of label_features_
 
     def __init__(
         self,
@@ -277,9 +278,11 @@ class SiameseXML(ExtremeClassifier):
         if held is not None:
             beside = self._fitted_companion(checked[~held], part.Y, label_features)
             counts = _counts(part.Y)
+            texts_of_labels = part.label_features
             asked = self._answering(
-                towers, part.label_features, counts, most_frequent(counts), beside
-            )
+                towers, texts_of_labels, counts, most_frequent(counts),
+                Postings.of(texts_of_labels), beside,
+            )  # fmt: skip
             judge = learned_judge(asked, whole.rows(held, texts))
             towers = [completed(tower, part, whole, self.search) for tower in towers]
         self.companion_ = self._fitted_companion(X, Y, label_features)
@@ -355,6 +358,10 @@ class SiameseXML(ExtremeClassifier):
         self.towers_ = [tower.without_labels(ids) for tower in self.towers_]
         self.label_counts_ = self.label_counts_.copy()
         self.label_counts_[ids] = 0  # no more among the most frequent
+        kept = np.ones(self.n_labels_, np.float32)
+        kept[ids] = 0  # nor found by words
+        self.label_features_ = csr_matrix(diags(kept) @ self.label_features_)
+        self.label_features_.eliminate_zeros()
         return self
 
     def labels_with(self, X: Any) -> csr_matrix:
@@ -368,10 +375,11 @@ class SiameseXML(ExtremeClassifier):
 
     def _topk(self, X: Features, k: int) -> TopK:
         way = self._way()
+        learned = isinstance(way, Judgement)
         answering = self._answering(
             self.towers_, self.label_features_, self.label_counts_,
-            self._frequent() if isinstance(way, Judgement) else np.zeros(0, np.int32),
-            self.companion_,
+            self._frequent() if learned else np.zeros(0, np.int32),
+            self._postings() if learned else None, self.companion_,
         )  # fmt: skip
         return answering.topk(as_csr(X), k, way)
 
@@ -381,16 +389,23 @@ class SiameseXML(ExtremeClassifier):
             self._ordered = self.label_counts_, most_frequent(self.label_counts_)
         return self._ordered[1]
 
+    def _postings(self) -> Postings:
+        """Turned round once, not for each call."""
+        if self._by_word is None or self._by_word[0] is not self.label_features_:
+            self._by_word = self.label_features_, Postings.of(self.label_features_)
+        return self._by_word[1]
+
     def _answering(
         self,
         towers: list[Tower],
         label_features: csr_matrix,
         counts: npt.NDArray[np.int64],
         frequent: npt.NDArray[np.int32],
+        words: Postings | None,
         companion: ExtremeClassifier | None,
     ) -> Answering:
         return Answering(
-            towers, label_features, counts, int(self.shortlist), frequent, companion,
+            towers, label_features, counts, int(self.shortlist), frequent, words, companion,
             self.n_jobs, self.verbose,
         )  # fmt: skip
 
