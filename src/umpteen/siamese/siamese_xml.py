@@ -79,8 +79,8 @@ class SiameseXML(ExtremeClassifier):
     - `"refine"` (III): a vector per label, the sum of its text's and of a shift that is learned.
     - `"joint"` (IV): the same, with the vectors of features moving too.
 
-    **Scores** are given to the `shortlist` nearest labels by each of three vectors and by words, and
-    to the most frequent ones: a tenth of the samples (4,000 at the most) is held out, and by them is
+    **Scores** are given to the `shortlist` nearest labels by each of three vectors and by words,
+    and to the most frequent ones. A tenth of the samples (4,000 at the most) is held out; by them is
     learned what to make of the cosines to a label's own vector, its text and its centroid, of the
     words it shares with a sample, of its frequency and of the companion's score. Beside a companion
     they are chances; alone they are learned to rank, and only scaled like chances.
