@@ -80,10 +80,10 @@ class SiameseXML(ExtremeClassifier):
     - `"joint"` (IV): the same, with the vectors of features moving too.
 
     **Scores** are given to the `shortlist` nearest labels by each of three vectors and by words,
-    and to the most frequent ones. A tenth of the samples (4,000 at the most) is held out; by them is
-    learned what to make of the cosines to a label's own vector, its text and its centroid, of the
-    words it shares with a sample, of its frequency and of the companion's score. Beside a companion
-    they are chances; alone they are learned to rank, and only scaled like chances.
+    and to the most frequent ones. A tenth of the samples (4,000 at the most) is held out; by them
+    is learned what to make of the cosines to a label's own vector, its text and its centroid, of
+    the words it shares with a sample, of its frequency and of the companion's score. Beside a
+    companion they are chances; alone they are learned to rank, and only scaled like chances.
     `tail` above 0 divides by propensity^`tail`, in favour of rare labels (0.5 to 1 for PSP@k).
     With fewer than 2,000 samples (20,000 with a companion), or `weights="fixed"` as in the paper,
     scores are `alpha` * cosine to the own vector + (1 - `alpha`) * mean of the other two.
