@@ -24,8 +24,8 @@ class TextEncoder(nn.Module):
         self.model.requires_grad_(not frozen)
 
     def forward(self, texts: Sequence[str]) -> Tensor:
-        read = getattr(self.model, "preprocess", self.model.tokenize)  # since version 5.3
-        tokens = read(list(texts))
+        newer = hasattr(self.model, "preprocess")  # versions of the library differ
+        tokens = (self.model.preprocess if newer else self.model.tokenize)(list(texts))
         on_device = {name: values.to(self.model.device) for name, values in tokens.items()}
         features: Tensor = self.model(on_device)["sentence_embedding"]
         return features

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,9 @@ class Answering:
     """How labels are looked for and scored."""
 
     towers: list[Tower]
-    label_features: csr_matrix
-    label_counts: npt.NDArray[np.int64]
+    known: "Known"
     n_each: int  # candidates from each search
-    frequent: IntArray  # candidates too, the first n_each: no vector is near them
-    words: "Postings | None"  # labels by their words, for candidates that share some
+    beyond_vectors: bool  # frequent labels and those that share words are candidates, too
     companion: ExtremeClassifier | None
     n_jobs: int | None
     verbose: Verbose
@@ -118,12 +117,12 @@ class Answering:
         found = [view.tower.shortlist(view.bags, view.lifted, n_each) for view in views]
         if beside is not None:
             found.append(beside.labels)
-        found.append(np.tile(self.frequent[:n_each], (X.shape[0], 1)))
         units = csr_matrix(unit_rows(X))
-        if self.words is not None:
-            found.append(self.words.nearest(units, n_each))
+        if self.beyond_vectors:
+            found.append(np.tile(self.known.frequent[:n_each], (X.shape[0], 1)))
+            found.append(self.known.words.nearest(units, n_each))
         candidates = distinct(np.concatenate(found, axis=1))
-        features = self.label_features
+        features = self.known.features
         return Signs(
             candidates,
             np.mean([view.cosines(candidates) for view in views], axis=0),
@@ -131,7 +130,7 @@ class Answering:
                 units.indptr, units.indices, units.data, features.indptr, features.indices,
                 features.data, features.shape[1], candidates,
             ),
-            np.log1p(self.label_counts[candidates]).astype(np.float32),
+            np.log1p(self.known.counts[candidates]).astype(np.float32),
             None if beside is None else looked_up(beside.labels, beside.scores, candidates),
         )  # fmt: skip
 
@@ -179,14 +178,27 @@ class Postings:
         return found
 
 
-def most_frequent(label_counts: npt.NDArray[np.int64]) -> IntArray:
-    """Labels that have samples, the most frequent first.
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of labels beside their vectors.
 
-    >>> most_frequent(np.array([1, 0, 3]))
+    >>> Known(csr_matrix((3, 5)), np.array([1, 0, 3])).frequent
     array([2, 0], dtype=int32)
     """
-    best = np.argsort(-label_counts, kind="stable")
-    return best[label_counts[best] > 0].astype(np.int32)
+
+    features: csr_matrix
+    counts: npt.NDArray[np.int64]  # samples of each
+
+    @cached_property
+    def frequent(self) -> IntArray:
+        """Labels that have samples, the most frequent first: no vector is near them."""
+        best = np.argsort(-self.counts, kind="stable")
+        return best[self.counts[best] > 0].astype(np.int32)
+
+    @cached_property
+    def words(self) -> Postings:
+        """Labels by their words."""
+        return Postings.of(self.features)
 
 
 @njit(nogil=True, cache=True)

@@ -33,7 +33,7 @@ from umpteen.siamese.label_features import (
     complete,
     no_rows,
 )
-from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture, Postings, most_frequent
+from umpteen.siamese.prediction import Answering, Judge, Judgement, Known, Mixture
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
@@ -162,8 +162,7 @@ class SiameseXML(ExtremeClassifier):
     label_counts_: npt.NDArray[np.int64]  # samples of each label
     n_samples_: int
     history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
-    _ordered: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None  # of label_counts_
-    _by_word: tuple[csr_matrix, Postings] | None = None  # of label_features_
+    _last_known: Known | None = None
 
     def __init__(
         self,
@@ -277,12 +276,8 @@ class SiameseXML(ExtremeClassifier):
         judge = None
         if held is not None:
             beside = self._fitted_companion(checked[~held], part.Y, label_features)
-            counts = _counts(part.Y)
-            texts_of_labels = part.label_features
-            asked = self._answering(
-                towers, texts_of_labels, counts, most_frequent(counts),
-                Postings.of(texts_of_labels), beside,
-            )  # fmt: skip
+            known = Known(part.label_features, _counts(part.Y))
+            asked = self._answering(towers, known, beside, beyond_vectors=True)
             judge = learned_judge(asked, whole.rows(held, texts))
             towers = [completed(tower, part, whole, self.search) for tower in towers]
         self.companion_ = self._fitted_companion(X, Y, label_features)
@@ -375,39 +370,28 @@ class SiameseXML(ExtremeClassifier):
 
     def _topk(self, X: Features, k: int) -> TopK:
         way = self._way()
-        learned = isinstance(way, Judgement)
         answering = self._answering(
-            self.towers_, self.label_features_, self.label_counts_,
-            self._frequent() if learned else np.zeros(0, np.int32),
-            self._postings() if learned else None, self.companion_,
-        )  # fmt: skip
+            self.towers_, self._known(), self.companion_, isinstance(way, Judgement)
+        )
         return answering.topk(as_csr(X), k, way)
 
-    def _frequent(self) -> npt.NDArray[np.int32]:
-        """Ordered once, not for each call."""
-        if self._ordered is None or self._ordered[0] is not self.label_counts_:
-            self._ordered = self.label_counts_, most_frequent(self.label_counts_)
-        return self._ordered[1]
-
-    def _postings(self) -> Postings:
-        """Turned round once, not for each call."""
-        if self._by_word is None or self._by_word[0] is not self.label_features_:
-            self._by_word = self.label_features_, Postings.of(self.label_features_)
-        return self._by_word[1]
+    def _known(self) -> Known:
+        """The same for all calls: what it derives is derived once."""
+        last = self._last_known
+        if last is None or last.features is not self.label_features_:
+            last = self._last_known = Known(self.label_features_, self.label_counts_)
+        return last
 
     def _answering(
         self,
         towers: list[Tower],
-        label_features: csr_matrix,
-        counts: npt.NDArray[np.int64],
-        frequent: npt.NDArray[np.int32],
-        words: Postings | None,
+        known: Known,
         companion: ExtremeClassifier | None,
+        beyond_vectors: bool,
     ) -> Answering:
         return Answering(
-            towers, label_features, counts, int(self.shortlist), frequent, words, companion,
-            self.n_jobs, self.verbose,
-        )  # fmt: skip
+            towers, known, int(self.shortlist), beyond_vectors, companion, self.n_jobs, self.verbose
+        )
 
     def _way(self) -> Mixture | Judgement:
         if self.judge_ is None or self.weights == "fixed":

@@ -73,5 +73,5 @@ def sentence_encoder(model: str) -> Any:
 
 def dimension(encoder: Any) -> int:
     """How many numbers its vectors have."""
-    ask = getattr(encoder, "get_embedding_dimension", None)  # since version 5.2
+    ask = getattr(encoder, "get_embedding_dimension", None)  # in newer versions of the library
     return int((ask or encoder.get_sentence_embedding_dimension)())
