@@ -285,6 +285,7 @@ class SiameseXML(ExtremeClassifier):
         self.history_ = [losses for _, losses in made]
         self.label_features_ = whole.label_features
         self.label_counts_, self.n_samples_ = _counts(labels), int(labels.shape[0])
+        self._known()  # now, since predicting must not change the model
         return self
 
     def encode(self, X: Any) -> FloatArray:
