@@ -111,8 +111,7 @@ def measure(n_labels: int, epochs: int) -> Iterator[dict[str, Any]]:
         model.save(Path(folder) / "model")
         costs["size"] = disk_megabytes(Path(folder))
     yield {"labels": n_labels, "search": "hnsw", **costs, **answers(model, data.test.X)}
-    for index in (model.towers_[0].texts, model.towers_[0].centroids, model.towers_[0].classifiers):
-        index.method = "exact"
+    model.towers_[0].index.method = "exact"
     yield {"labels": n_labels, "search": "exact", **answers(model, data.test.X)}
 
 

@@ -48,6 +48,17 @@ def test_scores_are_the_bits_of_exact_search(data, built):
     np.testing.assert_array_equal(order, np.tile(np.arange(5), (len(queries), 1)))
 
 
+def test_near_labels_are_those_of_topk(data, built):
+    queries = data[1] / np.linalg.norm(data[1], axis=1, keepdims=True)
+    queries[3] = 0
+    for n_queries in (1, 200):
+        near = built.near(queries[:n_queries], 7)
+        top = built.topk(queries[:n_queries], 7).labels
+        np.testing.assert_array_equal(np.sort(near), np.sort(top))
+    built.remove(np.arange(2000))
+    assert (built.near(queries, 3) == -1).all()
+
+
 def test_recall_falls_with_a_beam_of_one(data):
     table, queries = data
     found = LabelIndex(table, method="hnsw", n_links=4, build_width=8)

@@ -14,6 +14,7 @@ from umpteen.siamese.embedding import Goal, LabelBatches, PairNetwork
 from umpteen.siamese.encoder import Encoder
 from umpteen.siamese.refining import SampleBatches
 from umpteen.siamese.shortlist import hard_negatives
+from umpteen.siamese.tower import Tower, TrainedEncoder
 from umpteen.siamese.training import _trained
 
 CPU = torch.device("cpu")
@@ -131,6 +132,25 @@ def test_shortlists_are_the_nearest_labels_that_are_not_relevant(data):
     cosines = np.where(Y.toarray() > 0, -np.inf, units[0] @ units[1].T)
     expected = np.sort(np.argsort(-cosines, axis=1)[:, :4], axis=1)
     np.testing.assert_array_equal(np.sort(found, axis=1), expected)
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_one_search_finds_the_labels_of_the_largest_sums(residual):
+    random = np.random.default_rng(0)
+    vectors = random.standard_normal((4, 30, 6)).astype(np.float32)
+    texts, centroids, own, _ = vectors / np.linalg.norm(vectors, axis=2, keepdims=True)
+    centroids[5] = 0  # has no samples
+    matrix = random.random((6, 6)).astype(np.float32) if residual else None
+    encoder = TrainedEncoder(random.standard_normal((9, 6)).astype(np.float32), matrix, "relu")
+    tower = Tower.of(encoder, texts, centroids, own, method="exact")
+    bags = encoder.bags(random.random((8, 9)).astype(np.float32))
+    lifted = encoder.lift(bags)
+    centroids[5] = texts[5]
+    sums = lifted @ own.T + bags @ (texts + centroids).T
+    together = np.linalg.norm(own + texts + centroids, axis=1)
+    apart = np.sqrt(1 + np.linalg.norm(texts + centroids, axis=1) ** 2)
+    expected = np.argsort(-sums / (apart if residual else together), axis=1)[:, :4]
+    np.testing.assert_array_equal(np.sort(tower.nearest(bags, lifted, 4)), np.sort(expected))
 
 
 def test_what_a_sample_is_asked_about_is_told_apart(data):

@@ -79,8 +79,8 @@ def test_scores_are_the_documented_mixture():
     model = um.SiameseXML(**SMALL, alpha=0.7).fit(X, Y, label_features=texts)
     tower = model.towers_[0]
     bags = tower.encoder.bags(X)
-    mean = (bags @ tower.texts.vectors.T + bags @ tower.centroids.vectors.T) / 2
-    expected = 0.7 * model.encode(X) @ tower.classifiers.vectors.T + 0.3 * mean
+    mean = (bags @ tower.texts.T + bags @ tower.centroids.T) / 2
+    expected = 0.7 * model.encode(X) @ tower.classifiers.T + 0.3 * mean
     scores = model.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS).toarray()
     np.testing.assert_allclose(scores, expected, atol=1e-5)
 

@@ -2,7 +2,8 @@
 
 FAISS builds and walks it, since version 1.15 with the same result for any number of threads.
 What is kept and saved are plain arrays; the library's own object is made of them when it is
-first needed, and holds a copy of the vectors.
+first needed, and holds a copy of the vectors in numbers of 16 bits: a walk reads half as much
+memory, which is most of its time, and finds as much.
 """
 
 from collections.abc import Iterator
@@ -102,7 +103,9 @@ class Graph:
 
     def _made_native(self, vectors: FloatArray) -> Any:
         faiss = require_library()
-        native = faiss.IndexHNSWFlat(vectors.shape[1], self.n_links, faiss.METRIC_INNER_PRODUCT)
+        halves = faiss.ScalarQuantizer.QT_fp16
+        shape = vectors.shape[1], halves, self.n_links
+        native = faiss.IndexHNSWSQ(*shape, faiss.METRIC_INNER_PRODUCT)
         if not len(self.ids):
             return native
         offsets = self._offsets()

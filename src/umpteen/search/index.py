@@ -108,6 +108,17 @@ class LabelIndex:
         units = unit_vectors(queries, "queries", dim=self.vectors.shape[1])
         return self._answer(units, k, by_graph=self._graph_is_quicker(len(units)))
 
+    def near(self, units: FloatArray, k: int) -> IntArray:
+        """What `topk` answers, labels alone and in any order; queries have length 1, unchecked."""
+        n_best = min(k, len(self))
+        if self.graph is None or n_best == 0 or not self._graph_is_quicker(len(units)):
+            return self._answer(units, k, by_graph=False).labels
+        found = self.graph.search(
+            self.vectors, units, n_best, width=self.beam_width, n_jobs=self.n_jobs
+        )
+        found[~has_direction(units)] = -1
+        return found
+
     def recall(self, queries: Any, k: int = 10) -> float:
         """The share of the true k nearest labels that the graph finds; 1 if there is no graph.
 

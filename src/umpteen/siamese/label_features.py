@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags
 
-from umpteen.siamese.tower import Tower
+from umpteen.siamese.tower import TrainedEncoder
 from umpteen.validation import as_csr, check_describes, check_features, unit_rows
 
 FloatArray = npt.NDArray[np.float32]
@@ -32,9 +32,14 @@ def complete(label_features: csr_matrix, X: csr_matrix, Y: csr_matrix) -> csr_ma
     return csr_matrix(label_features + missing, dtype=np.float32)
 
 
-def centroids_of(tower: Tower, X: csr_matrix, Y: csr_matrix) -> FloatArray:
+def centroids_of(encoder: TrainedEncoder, X: csr_matrix, Y: csr_matrix) -> FloatArray:
     """Mean direction of each label's samples, zeros where there are none."""
-    return np.asarray(unit_rows(np.asarray(csr_matrix(Y.T) @ tower.encoder.bags(X), np.float32)))
+    return mean_directions(Y, encoder.bags(X))
+
+
+def mean_directions(Y: csr_matrix, vectors: FloatArray) -> FloatArray:
+    """Of the vectors of each label's samples."""
+    return np.asarray(unit_rows(np.asarray(csr_matrix(Y.T) @ vectors, np.float32)))
 
 
 def no_rows(n_rows: int, n_columns: int) -> csr_matrix:

@@ -12,17 +12,18 @@ from scipy.sparse import csr_matrix, diags
 
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.nearest import merge_nearest
+from umpteen.parallel import PerThread
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
 from umpteen.siamese.boosted_judge import BoostedJudge
 from umpteen.siamese.quadratic_judge import QuadraticJudge
 from umpteen.siamese.shortlist import distinct
 from umpteen.siamese.tower import FloatArray, IntArray, Tower
-from umpteen.validation import unit_rows
+from umpteen.validation import as_csr, unit_rows
 
 Judge = QuadraticJudge | BoostedJudge
 _BLOCK = 512
-_FEW_LABELS, _SHARED_BY = 100, 20
+_FEW_LABELS, _SHARED_BY, _MANY_LABELS = 100, 20, 2_000
 _LEAST = np.float32(1e-3)  # a companion's score whose logarithm stands for none
 
 
@@ -54,6 +55,8 @@ class Judgement:
     def scores(self, signs: "Signs") -> FloatArray:
         """Of each candidate."""
         chances = self.judge.chances(signs.together())
+        if signs.companion is not None:
+            chances = _agreed(chances, signs.companion, signs.counts)
         return chances if self.worth is None else chances * self.worth[signs.candidates]
 
 
@@ -108,29 +111,27 @@ class Answering:
 
             def answer(first: int) -> Any:
                 rows = slice(first, first + _BLOCK)
-                return use(self._signs(X[rows], n_each, None if beside is None else beside[rows]))
+                part = X if len(blocks) == 1 else X[rows]
+                return use(self._signs(part, n_each, None if beside is None else beside[rows]))
 
             return run_tasks(answer, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
 
     def _signs(self, X: csr_matrix, n_each: int, beside: TopK | None) -> Signs:
-        views = [_View.of(tower, X) for tower in self.towers]
-        found = [view.tower.shortlist(view.bags, view.lifted, n_each) for view in views]
+        units = as_csr(unit_rows(X))
+        views = [_View.of(tower, units) for tower in self.towers]
+        found = [view.nearest(2 * n_each) for view in views]
         if beside is not None:
             found.append(beside.labels)
-        units = csr_matrix(unit_rows(X))
         if self.beyond_vectors:
             found.append(np.tile(self.known.frequent[:n_each], (X.shape[0], 1)))
-            found.append(self.known.words.nearest(units, n_each))
+            found.append(self.known.nearest(units, n_each))
         candidates = distinct(np.concatenate(found, axis=1))
-        features = self.known.features
+        cosines = [view.cosines(candidates) for view in views]
         return Signs(
             candidates,
-            np.mean([view.cosines(candidates) for view in views], axis=0),
-            word_products(
-                units.indptr, units.indices, units.data, features.indptr, features.indices,
-                features.data, features.shape[1], candidates,
-            ),
-            np.log1p(self.known.counts[candidates]).astype(np.float32),
+            cosines[0] if len(cosines) == 1 else np.mean(cosines, axis=0),
+            self.known.cosines(units, candidates),
+            self.known.log_counts[candidates],
             None if beside is None else looked_up(beside.labels, beside.scores, candidates),
         )  # fmt: skip
 
@@ -145,37 +146,15 @@ class _View:
 
     @classmethod
     def of(cls, tower: Tower, X: csr_matrix) -> "_View":
-        bags = tower.encoder.bags(X)
+        """Rows have length 1."""
+        bags = tower.encoder.bags_of_units(X)
         return cls(tower, bags, tower.encoder.lift(bags))
+
+    def nearest(self, n: int) -> IntArray:
+        return self.tower.nearest(self.bags, self.lifted, n)
 
     def cosines(self, candidates: IntArray) -> FloatArray:
         return self.tower.cosines(self.bags, self.lifted, candidates)
-
-
-@dataclass(frozen=True, eq=False)
-class Postings:
-    """For each word, the labels that have it; words of many labels tell little and are left out."""
-
-    labels: csr_matrix  # (features, labels)
-
-    @classmethod
-    def of(cls, label_features: csr_matrix) -> "Postings":
-        """The words of at most one label in twenty, or of a hundred."""
-        by_word = csr_matrix(label_features.T)
-        most = max(_FEW_LABELS, label_features.shape[0] // _SHARED_BY)
-        rare = by_word.getnnz(axis=1) <= most
-        kept = csr_matrix(diags(rare.astype(np.float32)) @ by_word)
-        kept.eliminate_zeros()
-        return cls(kept)
-
-    def nearest(self, X: csr_matrix, n: int) -> IntArray:
-        """(rows, n): the labels whose words are most alike; -1 where there are no more."""
-        by_word = self.labels
-        found: IntArray = nearest_by_words(
-            X.indptr, X.indices, X.data, by_word.indptr, by_word.indices, by_word.data,
-            by_word.shape[1], n,
-        )  # fmt: skip
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +175,63 @@ class Known:
         return best[self.counts[best] > 0].astype(np.int32)
 
     @cached_property
-    def words(self) -> Postings:
-        """Labels by their words."""
-        return Postings.of(self.features)
+    def log_counts(self) -> FloatArray:
+        """ln(1 + number of samples)."""
+        return np.log1p(self.counts).astype(np.float32)
+
+    @cached_property
+    def by_word(self) -> csr_matrix:
+        """(features, labels): for each word the labels that have it, unless they are many.
+
+        Words of more than one label in twenty (and 100), or of more than 2,000, tell little.
+        """
+        by_word = csr_matrix(self.features.T)
+        most = min(max(_FEW_LABELS, self.features.shape[0] // _SHARED_BY), _MANY_LABELS)
+        rare = by_word.getnnz(axis=1) <= most
+        kept = csr_matrix(diags(rare.astype(np.float32)) @ by_word)
+        kept.eliminate_zeros()
+        return kept
+
+    def nearest(self, units: csr_matrix, n: int) -> IntArray:
+        """(rows, n): the labels whose words are most alike; -1 where there are no more."""
+        by_word, scratch = self.by_word, self._scratch.value
+        found: IntArray = nearest_by_words(
+            units.indptr, units.indices, units.data, by_word.indptr, by_word.indices,
+            by_word.data, *scratch[:3], n,
+        )  # fmt: skip
+        return found
+
+    def cosines(self, units: csr_matrix, candidates: IntArray) -> FloatArray:
+        """Of the words of rows and of candidates."""
+        features, scratch = self.features, self._scratch.value
+        found: FloatArray = word_products(
+            units.indptr, units.indices, units.data, features.indptr, features.indices,
+            features.data, scratch[3], candidates,
+        )  # fmt: skip
+        return found
+
+    @cached_property
+    def _scratch(self) -> PerThread[tuple[Any, ...]]:
+        n_labels, n_features = self.features.shape
+        return PerThread(
+            lambda: (
+                np.zeros(n_labels, np.float32), np.zeros(n_labels, np.bool_),
+                np.zeros(n_labels, np.int32), np.zeros(n_features, np.float32),
+            )
+        )  # fmt: skip
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Known, (self.features, self.counts)  # the rest is derived again
+
+
+def _agreed(chances: FloatArray, companion: FloatArray, counts: FloatArray) -> FloatArray:
+    """The geometric mean of a judge's chances and the companion's scores.
+
+    A judge of few samples has seen few rare labels; where both agree, both are more often right.
+    Of labels without samples a companion knows nothing: there the judge decides alone.
+    """
+    both = np.sqrt(chances * np.maximum(companion, _LEAST))
+    return np.where(counts > 0, both, chances)
 
 
 @njit(nogil=True, cache=True)
@@ -219,40 +252,46 @@ def looked_up(labels: Any, scores: Any, candidates: Any) -> npt.NDArray[np.float
 @njit(nogil=True, cache=True)
 def nearest_by_words(
     indptr: Any, indices: Any, values: Any, word_ptr: Any, word_labels: Any, word_values: Any,
-    n_labels: int, n: int,
+    sums: Any, is_touched: Any, touched: Any, n: int,
 ) -> npt.NDArray[np.int32]:  # fmt: skip
-    """The n labels of the largest inner products above 0, in any order; -1 where there are none."""
+    """The n labels of the largest inner products above 0, in any order; -1 where there are none.
+
+    `sums`, `is_touched` and `touched` have a place for each label; the first two are zero before
+    and after.
+    """
     found = np.full((len(indptr) - 1, n), -1, np.int32)
-    sums = np.empty(n_labels, np.float32)
-    last_row, touched = np.full(n_labels, -1, np.int64), np.empty(n_labels, np.int32)
+    best = np.empty(n, np.float32)
     for row in range(len(indptr) - 1):
         n_touched = 0
         for entry in range(indptr[row], indptr[row + 1]):
             word = indices[entry]
             for place in range(word_ptr[word], word_ptr[word + 1]):
                 label = word_labels[place]
-                if last_row[label] != row:
-                    last_row[label], sums[label], touched[n_touched] = row, 0, label
+                if not is_touched[label]:
+                    is_touched[label], touched[n_touched] = True, label
                     n_touched += 1
                 sums[label] += values[entry] * word_values[place]
-        best = np.full(n, np.float32(0))
+        best[:] = 0
         least = 0  # of `best`
         for place in range(n_touched):
             label = touched[place]
             if sums[label] > best[least]:
                 best[least], found[row, least] = sums[label], label
                 least = int(np.argmin(best))
+            sums[label], is_touched[label] = 0, False
     return found
 
 
 @njit(nogil=True, cache=True)
 def word_products(
     indptr: Any, indices: Any, values: Any, label_indptr: Any, label_indices: Any,
-    label_values: Any, n_features: int, candidates: Any,
+    label_values: Any, dense: Any, candidates: Any,
 ) -> npt.NDArray[np.float32]:  # fmt: skip
-    """Inner products of sparse rows and the sparse rows of their candidates (n, any); 0 for -1."""
+    """Inner products of sparse rows and the sparse rows of their candidates (n, any); 0 for -1.
+
+    `dense` has a place for each feature, zero before and after.
+    """
     found = np.zeros(candidates.shape, np.float32)
-    dense = np.zeros(n_features, np.float32)
     for row in range(candidates.shape[0]):
         for entry in range(indptr[row], indptr[row + 1]):
             dense[indices[entry]] = values[entry]

@@ -79,11 +79,13 @@ class SiameseXML(ExtremeClassifier):
     - `"refine"` (III): a vector per label, the sum of its text's and of a shift that is learned.
     - `"joint"` (IV): the same, with the vectors of features moving too.
 
-    **Scores** are given to the `shortlist` nearest labels by each of three vectors and by words,
-    and to the most frequent ones. A tenth of the samples (4,000 at the most) is held out; by them
-    is learned what to make of the cosines to a label's own vector, its text and its centroid, of
-    the words it shares with a sample, of its frequency and of the companion's score. Beside a
-    companion they are chances; alone they are learned to rank, and only scaled like chances.
+    **Scores** are given to the labels nearest by the sum of their three vectors (twice `shortlist`
+    of them), to those with the most words in common and to the most frequent ones (`shortlist` of
+    each). A tenth of the samples (4,000 at the most) is held out; by them is learned what to make
+    of the cosines to a label's own vector, its text and its centroid, of the words it shares with
+    a sample, of its frequency and of the companion's score. Beside a companion, scores are the
+    geometric mean of these chances and the companion's; alone they are learned to rank, and only
+    scaled like chances.
     `tail` above 0 divides by propensity^`tail`, in favour of rare labels (0.5 to 1 for PSP@k).
     With fewer than 2,000 samples (20,000 with a companion), or `weights="fixed"` as in the paper,
     scores are `alpha` * cosine to the own vector + (1 - `alpha`) * mean of the other two.
@@ -110,7 +112,9 @@ class SiameseXML(ExtremeClassifier):
         centroid of its samples.
     activation, residual : `"relu"` and True are the paper's encoder; `released` has the others.
     n_models : towers with other random starts, whose scores are averaged; the paper's -3 has 3.
-    search : `"auto"`, `"exact"` or `"hnsw"`, as in `umpteen.search.LabelIndex`.
+    search : `"auto"` compares all labels with samples in a batch, and walks a graph for single
+        ones where there are many labels; it may miss one that `"exact"` finds. `"hnsw"` always
+        walks.
     checkpoint, checkpoint_every : as in `NeuralClassifier`.
 
     >>> X = csr_matrix([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=float)
@@ -266,7 +270,7 @@ class SiameseXML(ExtremeClassifier):
         whole = Problem.of(X_known, complete(texts, X_known, labels), labels)
         seed, mark = self._seed_and_mark(whole)
         self._check_fit(X, Y)
-        held = self._held_out(labels, seed)
+        held = self._held_out(whole, seed)
         part = whole if held is None else whole.rows(~held, texts)
         made = [
             train_tower(part, table, self._plan(number, mark), seed + number)
@@ -274,12 +278,15 @@ class SiameseXML(ExtremeClassifier):
         ]
         towers = [tower for tower, _ in made]
         judge = None
+        search = {"method": self.search, "use": "single", "n_jobs": self.n_jobs}
         if held is not None:
             beside = self._fitted_companion(checked[~held], part.Y, label_features)
             known = Known(part.label_features, _counts(part.Y))
             asked = self._answering(towers, known, beside, beyond_vectors=True)
             judge = learned_judge(asked, whole.rows(held, texts))
-            towers = [completed(tower, part, whole, self.search) for tower in towers]
+            towers = [completed(tower, part, whole, **search) for tower in towers]
+        else:
+            towers = [tower.searched(**search) for tower in towers]
         self.companion_ = self._fitted_companion(X, Y, label_features)
         self.towers_, self.judge_ = towers, judge
         self.history_ = [losses for _, losses in made]
@@ -299,13 +306,13 @@ class SiameseXML(ExtremeClassifier):
         """Vectors of the labels' texts, in the space of `encode`: `(n_labels, dim)`."""
         self._check_fitted()
         tower = self.towers_[0]
-        return tower.encoder.lift(tower.texts.vectors)
+        return tower.encoder.lift(tower.texts)
 
     @property
     def classifiers_of_labels_(self) -> FloatArray:
         """What each label's vector has become: `(n_labels, dim)`."""
         self._check_fitted()
-        return self.towers_[0].classifiers.vectors
+        return self.towers_[0].classifiers
 
     def add_labels(self, label_features: Any, X: Any = None, Y: Any = None) -> Self:
         """New labels by their features, without training; they are numbered from `n_labels_` on.
@@ -329,7 +336,7 @@ class SiameseXML(ExtremeClassifier):
             check_describes(features, labels.shape[1])
         features = complete(features, samples, labels)
         towers = [
-            tower.with_labels(features, centroids_of(tower, samples, labels))
+            tower.with_labels(features, centroids_of(tower.encoder, samples, labels))
             for tower in self.towers_
         ]
         learned = {
@@ -402,12 +409,12 @@ class SiameseXML(ExtremeClassifier):
         chances = propensity_by_counts(self.label_counts_, self.n_samples_)
         return Judgement(self.judge_, (chances ** -float(self.tail)).astype(np.float32))
 
-    def _held_out(self, labels: csr_matrix, seed: int) -> npt.NDArray[np.bool_] | None:
+    def _held_out(self, whole: Problem, seed: int) -> npt.NDArray[np.bool_] | None:
         """Samples for the judge; None if there are too few, or weights are fixed."""
-        if not self._learns_weights(labels.shape[0]):
+        if not self._learns_weights(whole.X.shape[0]):
             return None
-        held = held_out(labels.shape[0], seed)
-        return held if labels[held].nnz and labels[~held].nnz else None
+        held = held_out(whole.X, seed)
+        return held if whole.Y[held].nnz and whole.Y[~held].nnz else None
 
     def _learns_weights(self, n_samples: int) -> bool:
         least = LEAST_SAMPLES if self.fuse_with is None else LEAST_BESIDE_COMPANION

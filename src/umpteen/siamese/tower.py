@@ -30,7 +30,11 @@ class TrainedEncoder:
 
     def bags(self, X: Features) -> FloatArray:
         """f, the part before the residual block."""
-        sums = csr_matrix(unit_rows(as_csr(X))) @ self.table
+        return self.bags_of_units(as_csr(unit_rows(as_csr(X))))
+
+    def bags_of_units(self, X: csr_matrix) -> FloatArray:
+        """The same for rows of length 1."""
+        sums = X @ self.table
         if self.activation == "relu":
             return _units(np.maximum(sums, 0))
         return _units(sums * (0.5 + 0.5 * erf(sums / np.sqrt(2.0))))
@@ -47,69 +51,81 @@ class TrainedEncoder:
 class Tower:
     """The encoder, and of each label its text, its centroid and its classifier.
 
-    The first two are compared with f, the classifier with the encoder's output.
+    The first two are compared with f, the classifier with the encoder's output. One search looks
+    for the labels with the largest sum of all three: it finds nearly what one search for each
+    would, in a third of the time.
     """
 
     encoder: TrainedEncoder
-    texts: LabelIndex
-    centroids: LabelIndex
-    classifiers: LabelIndex
+    texts: FloatArray  # (n_labels, dim), as the other two: of length 1, or zeros
+    centroids: FloatArray
+    classifiers: FloatArray
+    index: LabelIndex
 
-    def shortlist(self, bags: FloatArray, lifted: FloatArray, n_each: int) -> IntArray:
-        """(n, 3 n_each): the nearest labels by each of the three; some may stand there twice."""
-        return np.concatenate(
-            [
-                self.texts.topk(bags, n_each).labels,
-                self.centroids.topk(bags, n_each).labels,
-                self.classifiers.topk(lifted, n_each).labels,
-            ],
-            axis=1,
-        )
+    @classmethod
+    def of(
+        cls,
+        encoder: TrainedEncoder,
+        texts: FloatArray,
+        centroids: FloatArray,
+        classifiers: FloatArray,
+        **search: Any,
+    ) -> "Tower":
+        """With an index made as `search` says; a label without samples (zeros) has its text."""
+        parts = texts, _else_text(centroids, texts), _units(classifiers)
+        return cls(encoder, *parts, LabelIndex(_all_in_one(encoder, *parts), **search))
+
+    def searched(self, **search: Any) -> "Tower":
+        """With another index."""
+        return Tower.of(self.encoder, self.texts, self.centroids, self.classifiers, **search)
+
+    def nearest(self, bags: FloatArray, lifted: FloatArray, n: int) -> IntArray:
+        """(rows, n): the labels with the largest sums, in any order."""
+        if self.encoder.matrix is None:
+            return self.index.near(bags, n)
+        return self.index.near(np.concatenate([lifted, bags], axis=1) / np.sqrt(np.float32(2)), n)
 
     def cosines(self, bags: FloatArray, lifted: FloatArray, candidates: IntArray) -> FloatArray:
         """(3, n, candidates): to each candidate's own vector, its text and its centroid."""
-        by_own = pair_products(lifted, self.classifiers.vectors, candidates)
-        by_text = pair_products(bags, self.texts.vectors, candidates)
-        by_centroid = pair_products(bags, self.centroids.vectors, candidates)
-        return np.stack([by_own, by_text, by_centroid])
+        return np.asarray(
+            products(lifted, bags, self.classifiers, self.texts, self.centroids, candidates)
+        )
 
     def with_labels(self, label_features: Features, centroids: FloatArray) -> "Tower":
         """With further labels; where there is no centroid (zeros), the text stands for it."""
-        bags = self.encoder.bags(label_features)
-        known = np.any(centroids, axis=1, keepdims=True)
-        return replace(
-            self,
-            texts=_extended(self.texts, bags),
-            centroids=_extended(self.centroids, np.where(known, centroids, bags)),
-            classifiers=_extended(self.classifiers, self.encoder.lift(bags)),
-        )
+        texts = self.encoder.bags(label_features)
+        new = texts, _else_text(centroids, texts), self.encoder.lift(texts)
+        before = self.texts, self.centroids, self.classifiers
+        index = _copied(self.index)
+        index.add(_all_in_one(self.encoder, *new))
+        joined = (np.concatenate(pair) for pair in zip(before, new, strict=True))
+        texts, centroids, classifiers = joined
+        return Tower(self.encoder, texts, centroids, classifiers, index)
 
     def without_labels(self, ids: IntArray) -> "Tower":
         """With labels that are never answered any more."""
-        return replace(
-            self,
-            texts=_without(self.texts, ids),
-            centroids=_without(self.centroids, ids),
-            classifiers=_without(self.classifiers, ids),
-        )
+        index = _copied(self.index)
+        index.remove(ids)
+        return replace(self, index=index)
+
+
+def _all_in_one(
+    encoder: TrainedEncoder, texts: FloatArray, centroids: FloatArray, classifiers: FloatArray
+) -> FloatArray:
+    """Vectors whose product with what `nearest` asks for is the sum of all three products."""
+    if encoder.matrix is None:
+        return classifiers + texts + centroids
+    return np.concatenate([classifiers, texts + centroids], axis=1)
+
+
+def _else_text(centroids: FloatArray, texts: FloatArray) -> FloatArray:
+    return np.where(np.any(centroids, axis=1, keepdims=True), centroids, texts)
 
 
 def _copied(index: LabelIndex) -> LabelIndex:
     """One that can be changed without changing the other."""
     made = copy(index)
     made.present, made.graph = index.present.copy(), copy(index.graph)
-    return made
-
-
-def _extended(index: LabelIndex, vectors: FloatArray) -> LabelIndex:
-    made = _copied(index)
-    made.add(vectors)
-    return made
-
-
-def _without(index: LabelIndex, ids: IntArray) -> LabelIndex:
-    made = _copied(index)
-    made.remove(ids)
     return made
 
 
@@ -127,13 +143,22 @@ def _products(rows: Any, matrix: Any) -> Any:
     return made
 
 
-@njit(nogil=True, cache=True)
-def pair_products(queries: Any, vectors: Any, candidates: Any) -> Any:
-    """The inner product of each query and each of its candidates (queries, any); 0 for -1."""
-    scores = np.zeros(candidates.shape, np.float32)
-    for row in range(candidates.shape[0]):
-        for place in range(candidates.shape[1]):
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def products(lifted: Any, bags: Any, own: Any, texts: Any, centroids: Any, candidates: Any) -> Any:
+    """(3, rows, candidates): a row's inner products with what is known of each label; 0 for -1."""
+    n_rows, n_candidates = candidates.shape
+    found = np.zeros((3, n_rows, n_candidates), np.float32)
+    for row in range(n_rows):
+        for place in range(n_candidates):
             label = candidates[row, place]
-            if label >= 0:
-                scores[row, place] = product(queries[row], vectors[label])
-    return scores
+            if label < 0:
+                continue
+            by_own = by_text = by_centroid = np.float32(0)
+            for i in range(bags.shape[1]):
+                by_own += lifted[row, i] * own[label, i]
+                by_text += bags[row, i] * texts[label, i]
+                by_centroid += bags[row, i] * centroids[label, i]
+            found[0, row, place] = by_own
+            found[1, row, place] = by_text
+            found[2, row, place] = by_centroid
+    return found

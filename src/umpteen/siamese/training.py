@@ -19,7 +19,7 @@ from umpteen.progress import Verbose, progress_bar
 from umpteen.search import LabelIndex
 from umpteen.siamese.embedding import Goal, LabelBatches, PairNetwork
 from umpteen.siamese.encoder import ACTIVATIONS, Encoder
-from umpteen.siamese.label_features import complete
+from umpteen.siamese.label_features import centroids_of, complete, mean_directions
 from umpteen.siamese.refining import Refiner, SampleBatches
 from umpteen.siamese.shortlist import hard_negatives
 from umpteen.siamese.tower import Tower, TrainedEncoder
@@ -80,7 +80,10 @@ class Problem:
 def train_tower(
     problem: Problem, table: FloatArray | None, plan: Plan, seed: int
 ) -> tuple[Tower, dict[str, list[float]]]:
-    """Run the modules that are wanted; the tower, and the losses of each module's epochs."""
+    """Run the modules that are wanted; the tower, and the losses of each module's epochs.
+
+    Its index compares all labels: few are asked before it is done.
+    """
     losses: dict[str, list[float]] = {}
     with one_thread(), seeded(seed, plan.device):
         encoder = Encoder(
@@ -97,7 +100,11 @@ def train_tower(
         if "mine" in plan.modules and {"refine", "joint"} & set(plan.modules):
             bags = tower.encoder.bags(problem.X)
             n_each = max(1, plan.shortlist // 2)
-            hard = hard_negatives([tower.texts, tower.centroids], bags, problem.Y, n_each)
+            indexes = [
+                LabelIndex(vectors, method=plan.search, n_jobs=plan.n_jobs)  # type: ignore[arg-type]
+                for vectors in (tower.texts, tower.centroids)
+            ]
+            hard = hard_negatives(indexes, bags, problem.Y, n_each)
         for module in ("refine", "joint"):
             if module in plan.modules:
                 losses[module], shifts = _refine(module, problem, encoder, shifts, hard, plan, seed)
@@ -173,21 +180,16 @@ def _start(tower: Tower, problem: Problem, plan: Plan) -> Tensor:
     if plan.start == "text":
         return torch.zeros(shape, device=plan.device)
     lifted = tower.encoder.lift(tower.encoder.bags(problem.X))
-    return shared(_centroids(problem.Y, lifted)).to(plan.device)
+    return shared(mean_directions(problem.Y, lifted)).to(plan.device)
 
 
 def _tower(problem: Problem, encoder: Encoder, plan: Plan, shifts: Tensor | None = None) -> Tower:
     fixed = _trained(encoder)
     texts = fixed.bags(problem.label_features)
-    centroids = _centroids(problem.Y, fixed.bags(problem.X))
     lifted = fixed.lift(texts)
     moved = lifted if shifts is None else lifted + shifts.cpu().numpy()
-    known = np.any(centroids, axis=1, keepdims=True)
-
-    def index(vectors: FloatArray) -> LabelIndex:
-        return LabelIndex(vectors, method=plan.search, n_jobs=plan.n_jobs)  # type: ignore[arg-type]
-
-    return Tower(fixed, index(texts), index(np.where(known, centroids, texts)), index(moved))
+    centroids = centroids_of(fixed, problem.X, problem.Y)
+    return Tower.of(fixed, texts, centroids, moved, method="exact", n_jobs=plan.n_jobs)
 
 
 def _trained(encoder: Encoder) -> TrainedEncoder:
@@ -198,10 +200,6 @@ def _trained(encoder: Encoder) -> TrainedEncoder:
         None if matrix is None else matrix.detach().cpu().numpy().copy(),
         names[encoder.activation],
     )
-
-
-def _centroids(Y: csr_matrix, vectors: FloatArray) -> FloatArray:
-    return np.asarray(unit_rows(np.asarray(csr_matrix(Y.T) @ vectors, np.float32)))
 
 
 def _units(X: csr_matrix) -> csr_matrix:

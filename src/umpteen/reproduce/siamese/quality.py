@@ -23,6 +23,7 @@ from umpteen.reproduce.siamese.runs import (
     outcome,
     task,
 )
+from umpteen.search import LabelIndex
 from umpteen.siamese import SiameseXML
 
 _SETS = ("debian-deps", "wordnet-ancestors", "eurlex57k")
@@ -192,11 +193,13 @@ def shortlists(chosen: Task, siamese: Outcome, tree: Outcome) -> Iterator[Part]:
     lifted = tower.encoder.lift(bags)
     most = max(_SHORTLISTS)
     searches = {
-        "by the label's text": tower.texts.topk(bags, most),
-        "by its centroid": tower.centroids.topk(bags, most),
-        "by its own vector": tower.classifiers.topk(lifted, most),
+        "by the label's text": LabelIndex(tower.texts).topk(bags, most),
+        "by its centroid": LabelIndex(tower.centroids).topk(bags, most),
+        "by its own vector": LabelIndex(tower.classifiers).topk(lifted, most),
         "by the tree": tree.model.predict_topk(chosen.X_test, most),
     }
+    if tower.encoder.matrix is None:
+        searches["by the sum of all three"] = tower.index.topk(bags, most)
     rows: list[list[Cell]] = [
         [label, *(Value(100 * part) for part in recall_at_k(chosen.Y_test, top, _SHORTLISTS))]
         for label, top in searches.items()
