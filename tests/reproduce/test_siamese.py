@@ -47,6 +47,15 @@ def test_a_task_has_only_labels_that_can_be_learned_and_samples_that_can_be_answ
     assert len(chosen.texts_test) == chosen.X_test.shape[0]
 
 
+@pytest.mark.parametrize("n_samples", [400, 2_100])
+def test_fused_rows_share_towers_only_with_those_that_learned_from_the_same(n_samples, tmp_path):
+    chosen = small_task(n_samples)
+    rows = quality.entries(True, n_samples, str(tmp_path))
+    names = ["SiameseXML", "fused with LabelTree", "fused with three trees"]
+    found = quality.measured(chosen, {name: rows[name] for name in names}, 1)
+    assert list(found) == names
+
+
 def test_rows_of_the_table_are_of_their_models():
     chosen = small_task()
     rows = {

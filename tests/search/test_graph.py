@@ -52,11 +52,11 @@ def test_near_labels_are_those_of_topk(data, built):
     queries = data[1] / np.linalg.norm(data[1], axis=1, keepdims=True)
     queries[3] = 0
     for n_queries in (1, 200):
-        near = built.near(queries[:n_queries], 7)
+        near = built.near(queries[:n_queries], 7, n_queries)
         top = built.topk(queries[:n_queries], 7).labels
         np.testing.assert_array_equal(np.sort(near), np.sort(top))
     built.remove(np.arange(2000))
-    assert (built.near(queries, 3) == -1).all()
+    assert (built.near(queries, 3, 200) == -1).all()
 
 
 def test_recall_falls_with_a_beam_of_one(data):

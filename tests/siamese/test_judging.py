@@ -266,11 +266,11 @@ def test_beside_a_companion_scores_are_geometric_means(monkeypatch):
     monkeypatch.setattr(siamese_xml, "LEAST_BESIDE_COMPANION", 2_000)
     X, Y, texts = topics()
     fused = um.SiameseXML(**SETTINGS, fuse_with=um.LabelTree(verbose=False))
-    fused.fit(X, Y, label_features=texts).add_labels(texts[:1])
+    fused.fit(X, Y, label_features=texts).add_labels(texts[:1], X[:5], np.ones((5, 1)))
     asked = X[:40]
     top = fused.predict_topk(asked, k=3)
     way = fused._way()
-    answering = fused._answering(fused.towers_, fused._known(), fused.companion_, True)
+    answering = fused._answering(fused.towers_, fused._known, fused.companion_, True)
     (signs,) = answering.signs(asked)
     chances = way.judge.chances(signs.together())
     theirs = fused.companion_.predict_topk(asked, k=50).to_csr(N_TOPICS + 1).toarray()
@@ -281,6 +281,32 @@ def test_beside_a_companion_scores_are_geometric_means(monkeypatch):
     scores[is_new] = chances[is_new]  # the companion does not know it
     scores[signs.candidates < 0] = -1
     np.testing.assert_allclose(np.sort(scores)[:, :-4:-1], top.scores, rtol=1e-5)
+
+
+def test_beside_a_companion_scores_do_not_depend_on_k_and_labels_can_go(monkeypatch):
+    monkeypatch.setattr(siamese_xml, "LEAST_BESIDE_COMPANION", 2_000)
+    X, Y, texts = topics()
+    fused = um.SiameseXML(**SETTINGS, shortlist=3, fuse_with=um.LabelTree(verbose=False))
+    fused.fit(X, Y, label_features=texts)
+    few, many = (fused.predict_topk(X[:40], k=k).to_csr(N_TOPICS).toarray() for k in (2, 30))
+    np.testing.assert_array_equal(few[few > 0], many[few > 0])
+    assert (fused.predict_topk(X[:40], k=1).labels == 5).any()
+    fused.remove_labels([5])
+    assert not (fused.predict_topk(X[:40], k=N_TOPICS).labels == 5).any()
+
+
+def test_samples_with_high_scores_and_few_labels_do_not_turn_the_order():
+    random = np.random.default_rng(0)
+    signs, relevant = np.zeros((300, 10), np.float32), np.zeros((300, 10), bool)
+    for sample in range(300):
+        level, n_relevant = ((0.2, 5), (0.6, 1))[sample % 2]
+        signs[sample] = level + 0.05 * random.standard_normal(10)
+        relevant[sample, np.argsort(-signs[sample])[:n_relevant]] = True
+    judge = ranked(signs.reshape(-1, 1), relevant.ravel())
+    chances = judge.chances(signs[:, :, None])
+    best = chances.argmax(axis=1)
+    assert relevant[np.arange(300), best].mean() > 0.95
+    assert abs(chances.mean() - relevant.mean()) < 0.01
 
 
 def test_towers_without_held_out_samples_are_not_taken_for_those_with_all(tmp_path):

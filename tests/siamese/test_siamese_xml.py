@@ -34,13 +34,15 @@ def topics(n_samples=120, seed=0):
     "changes",
     [
         {},
-        {"loss": "softmax", "dropout": 0.2},
+        {"loss": "contrastive", "dropout": 0.0, "mine_every": 1, "epochs": 8},
+        {"residual": True, "start": "text", "label_power": 0.45},
+        {"search": "hnsw"},
         {"modules": ("embed",)},
         {"modules": ("refine",)},
         {"modules": ("embed", "mine", "refine", "joint")},
-        {"start": "centroid", "skip_above": 0.95},
+        {"skip_above": 0.95},
         {"n_models": 3, "epochs": 2},
-        {"activation": "gelu", "residual": False, "mine_every": 0},
+        {"activation": "gelu"},
         {"fuse_with": um.LabelTree()},
     ],
 )
@@ -67,8 +69,10 @@ def test_training_makes_labels_and_their_samples_alike():
 def test_refining_begins_at_the_scores_of_the_texts():
     """Lemma 2: what Module III does not learn, it does not spoil."""
     X, Y, texts = topics()
-    one = um.SiameseXML(**{**SMALL, "modules": ("embed",)}).fit(X, Y, label_features=texts)
-    other = um.SiameseXML(**{**SMALL, "refine_epochs": 0}).fit(X, Y, label_features=texts)
+    settings = {**SMALL, "start": "text"}
+    one = um.SiameseXML(**{**settings, "modules": ("embed",)}).fit(X, Y, label_features=texts)
+    other = um.SiameseXML(**{**settings, "refine_epochs": 0}).fit(X, Y, label_features=texts)
+    np.testing.assert_array_equal(other.classifiers_of_labels_, other.label_embeddings_)
     assert one.predict_topk(X, k=N_TOPICS) == other.predict_topk(X, k=N_TOPICS)
     moved = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
     assert moved.history_[0]["refine"][-1] < moved.history_[0]["refine"][0]
@@ -76,13 +80,31 @@ def test_refining_begins_at_the_scores_of_the_texts():
 
 def test_scores_are_the_documented_mixture():
     X, Y, texts = topics()
-    model = um.SiameseXML(**SMALL, alpha=0.7).fit(X, Y, label_features=texts)
+    model = um.SiameseXML(**SMALL, alpha=0.7, residual=True).fit(X, Y, label_features=texts)
     tower = model.towers_[0]
     bags = tower.encoder.bags(X)
     mean = (bags @ tower.texts.T + bags @ tower.centroids.T) / 2
     expected = 0.7 * model.encode(X) @ tower.classifiers.T + 0.3 * mean
     scores = model.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS).toarray()
     np.testing.assert_allclose(scores, expected, atol=1e-5)
+
+
+def test_a_label_without_samples_stays_at_its_text():
+    """Refining meets it as a negative only, which must not drive it away."""
+    X, Y, texts = topics()
+    fewer = Y.toarray()
+    fewer[:, 3] = 0
+    model = um.SiameseXML(**SMALL).fit(X, csr_matrix(fewer), label_features=texts)
+    own, text = model.classifiers_of_labels_, model.label_embeddings_
+    np.testing.assert_array_equal(own[3], text[3])
+    assert (own[4] != text[4]).any()
+
+
+@pytest.mark.parametrize("settings", [SMALL, {**SMALL, "fuse_with": um.LabelTree()}])
+def test_tail_says_where_it_has_no_effect(settings):
+    X, Y, texts = topics()
+    with pytest.warns(UserWarning, match="tail has no effect"):
+        um.SiameseXML(**settings, tail=0.5).fit(X, Y, label_features=texts)
 
 
 def test_a_companions_scores_are_added():
@@ -125,6 +147,16 @@ def test_new_labels_without_text_are_found_by_their_samples():
     assert model.predict_topk(unlike, k=1).labels.tolist() == [[N_TOPICS]]
 
 
+def test_the_taggers_label_texts_survive_learning_more():
+    texts = ["red apple pie", "green apple", "iron ore", "copper ore mine"] * 10
+    labels = [["fruit"], ["fruit"], ["metal"], ["metal"]] * 10
+    described = {"fruit": "apple pear fruit", "metal": "iron copper ore", "sea": "water ocean"}
+    tagger = um.Tagger(um.SiameseXML(**SMALL), calibrate=False)
+    tagger.fit(texts, labels, label_texts=described)
+    tagger.partial_fit(["ripe apple"], [["fruit"]])
+    assert tagger.predict("ocean water", k=1)[0][0] == "sea"
+
+
 def test_removed_labels_are_not_answered():
     X, Y, texts = topics()
     model = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts).remove_labels([0, 3])
@@ -149,6 +181,15 @@ def test_pretrained_vectors_are_where_features_begin():
     vectors = np.random.default_rng(0).random((X.shape[1], 96)).astype(np.float32)
     model = um.SiameseXML(**{**SMALL, "modules": ()}).fit(X, Y, texts, token_vectors=vectors)
     np.testing.assert_array_equal(model.towers_[0].encoder.table, vectors)
+
+
+def test_other_vectors_of_words_are_another_training(tmp_path):
+    X, Y, texts = topics()
+    settings = {**SMALL, "dim": 8, "epochs": 1, "checkpoint": str(tmp_path)}
+    vectors = np.random.default_rng(0).standard_normal((2, X.shape[1], 8)).astype(np.float32)
+    um.SiameseXML(**settings).fit(X, Y, label_features=texts, token_vectors=vectors[0])
+    with pytest.raises(ModelPathError, match="another training"):
+        um.SiameseXML(**settings).fit(X, Y, label_features=texts, token_vectors=vectors[1])
 
 
 def test_a_training_is_continued_to_the_same_bits(tmp_path):

@@ -29,6 +29,7 @@ Use = Literal["batch", "single"]
 # Numbers in the table of vectors from which a graph answers sooner than the comparison of all.
 _GRAPH_PAYS = {"single": 3_000_000, "batch": 150_000_000}
 _A_BATCH = 64  # queries in one call
+_MOST_BY_GRAPH = 0.25  # of the labels; to find more, a walk visits nearly all
 
 
 @storage.storable
@@ -106,12 +107,15 @@ class LabelIndex:
         """The `k` nearest labels of each query `(n, dim)`, best first."""
         k = check_k(k)
         units = unit_vectors(queries, "queries", dim=self.vectors.shape[1])
-        return self._answer(units, k, by_graph=self._graph_is_quicker(len(units)))
+        return self._answer(units, k, by_graph=self._graph_is_quicker(len(units), k))
 
-    def near(self, units: FloatArray, k: int) -> IntArray:
-        """What `topk` answers, labels alone and in any order; queries have length 1, unchecked."""
+    def near(self, units: FloatArray, k: int, n_queries: int) -> IntArray:
+        """What `topk` answers, labels alone and in any order; queries have length 1, unchecked.
+
+        They are some of `n_queries`, whose number decides whether a graph is walked.
+        """
         n_best = min(k, len(self))
-        if self.graph is None or n_best == 0 or not self._graph_is_quicker(len(units)):
+        if self.graph is None or n_best == 0 or not self._graph_is_quicker(n_queries, k):
             return self._answer(units, k, by_graph=False).labels
         found = self.graph.search(
             self.vectors, units, n_best, width=self.beam_width, n_jobs=self.n_jobs
@@ -187,8 +191,8 @@ class LabelIndex:
         )
         return TopK(*rank_candidates(queries, self.vectors, candidates))
 
-    def _graph_is_quicker(self, n_queries: int) -> bool:
-        if self.graph is None or self.method == "exact":
+    def _graph_is_quicker(self, n_queries: int, k: int) -> bool:
+        if self.graph is None or self.method == "exact" or k > _MOST_BY_GRAPH * self.n_labels:
             return False
         if self.method == "hnsw":
             return True

@@ -39,15 +39,20 @@ class Mixture:
         own, text, centroid = signs.cosines
         mean = np.float32(0.5) * (text + centroid)
         mixed = np.float32(self.alpha) * own + np.float32(1 - self.alpha) * mean
-        if signs.companion is not None:
+        if signs.beside is not None:
             share = np.float32(1 / (1 + self.weight))
-            mixed = share * signs.companion + (1 - share) * mixed
+            mixed = share * signs.beside.scores + (1 - share) * mixed
         return np.asarray(mixed, np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """Scores by a judge: the chance of each label, times what a hit on it is worth."""
+    """Scores by a judge: the chance of each label, times what a hit on it is worth.
+
+    Beside a companion, the geometric mean of the chance and of its score: a judge of few samples
+    has seen few rare labels; where both agree, both are more often right. Where the companion
+    knows nothing, the judge decides alone.
+    """
 
     judge: Judge
     worth: FloatArray | None  # (n_labels,); None: all the same
@@ -55,8 +60,9 @@ class Judgement:
     def scores(self, signs: "Signs") -> FloatArray:
         """Of each candidate."""
         chances = self.judge.chances(signs.together())
-        if signs.companion is not None:
-            chances = _agreed(chances, signs.companion, signs.counts)
+        if signs.beside is not None:
+            both = np.sqrt(chances * np.maximum(signs.beside.scores, _LEAST))
+            chances = np.where(signs.beside.is_strange, chances, both)
         return chances if self.worth is None else chances * self.worth[signs.candidates]
 
 
@@ -67,15 +73,24 @@ class Signs:
     candidates: IntArray
     cosines: FloatArray  # (3, n, candidates): own vector, text, centroid; means over towers
     words: FloatArray  # cosine of the features themselves and the label's
-    counts: FloatArray  # ln(1 + number of samples)
-    companion: FloatArray | None
+    counts: FloatArray  # ln(1 + number of samples); any number without a candidate
+    beside: "Beside | None"
 
     def together(self) -> FloatArray:
         """(n, candidates, signs)."""
         parts = [*self.cosines, self.words, self.counts]
-        if self.companion is not None:
-            parts += [self.companion, np.log(np.maximum(self.companion, 0) + _LEAST)]
+        if self.beside is not None:
+            theirs = self.beside.scores
+            parts += [theirs, np.log(np.maximum(theirs, 0) + _LEAST)]
         return np.stack(parts, axis=-1).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What a companion says of candidates."""
+
+    scores: FloatArray
+    is_strange: npt.NDArray[np.bool_]  # added after it was trained, or without samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,16 +127,18 @@ class Answering:
             def answer(first: int) -> Any:
                 rows = slice(first, first + _BLOCK)
                 part = X if len(blocks) == 1 else X[rows]
-                return use(self._signs(part, n_each, None if beside is None else beside[rows]))
+                theirs = None if beside is None else beside[rows]
+                return use(self._signs(part, n_each, theirs, X.shape[0]))
 
             return run_tasks(answer, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
 
-    def _signs(self, X: csr_matrix, n_each: int, beside: TopK | None) -> Signs:
+    def _signs(self, X: csr_matrix, n_each: int, beside: TopK | None, n_asked: int) -> Signs:
+        """Of some of `n_asked` samples."""
         units = as_csr(unit_rows(X))
         views = [_View.of(tower, units) for tower in self.towers]
-        found = [view.nearest(2 * n_each) for view in views]
+        found = [view.nearest(2 * n_each, n_asked) for view in views]
         if beside is not None:
-            found.append(beside.labels)
+            found.append(self.known.with_samples(beside.labels))
         if self.beyond_vectors:
             found.append(np.tile(self.known.frequent[:n_each], (X.shape[0], 1)))
             found.append(self.known.nearest(units, n_each))
@@ -132,8 +149,15 @@ class Answering:
             cosines[0] if len(cosines) == 1 else np.mean(cosines, axis=0),
             self.known.cosines(units, candidates),
             self.known.log_counts[candidates],
-            None if beside is None else looked_up(beside.labels, beside.scores, candidates),
-        )  # fmt: skip
+            None if beside is None else self._beside(beside, candidates),
+        )
+
+    def _beside(self, answer: TopK, candidates: IntArray) -> "Beside":
+        """By as many of the companion's answers for any k: scores do not depend on it."""
+        labels, scores = answer.labels[:, : self.n_each], answer.scores[:, : self.n_each]
+        n_labels = self.companion.n_labels_ if self.companion else 0
+        is_strange = (candidates >= n_labels) | (self.known.counts[candidates] == 0)
+        return Beside(looked_up(labels, scores, candidates), is_strange)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +174,8 @@ class _View:
         bags = tower.encoder.bags_of_units(X)
         return cls(tower, bags, tower.encoder.lift(bags))
 
-    def nearest(self, n: int) -> IntArray:
-        return self.tower.nearest(self.bags, self.lifted, n)
+    def nearest(self, n: int, n_asked: int) -> IntArray:
+        return self.tower.nearest(self.bags, self.lifted, n, n_asked)
 
     def cosines(self, candidates: IntArray) -> FloatArray:
         return self.tower.cosines(self.bags, self.lifted, candidates)
@@ -192,6 +216,10 @@ class Known:
         kept.eliminate_zeros()
         return kept
 
+    def with_samples(self, labels: IntArray) -> IntArray:
+        """The same, but -1 for those that have none, or none any more."""
+        return np.where(self.counts[labels] > 0, labels, np.int32(-1))
+
     def nearest(self, units: csr_matrix, n: int) -> IntArray:
         """(rows, n): the labels whose words are most alike; -1 where there are no more."""
         by_word, scratch = self.by_word, self._scratch.value
@@ -222,16 +250,6 @@ class Known:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Known, (self.features, self.counts)  # the rest is derived again
-
-
-def _agreed(chances: FloatArray, companion: FloatArray, counts: FloatArray) -> FloatArray:
-    """The geometric mean of a judge's chances and the companion's scores.
-
-    A judge of few samples has seen few rare labels; where both agree, both are more often right.
-    Of labels without samples a companion knows nothing: there the judge decides alone.
-    """
-    both = np.sqrt(chances * np.maximum(companion, _LEAST))
-    return np.where(counts > 0, both, chances)
 
 
 @njit(nogil=True, cache=True)

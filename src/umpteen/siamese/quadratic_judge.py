@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+from scipy.optimize import brentq
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from umpteen.storage import storable
@@ -145,7 +147,12 @@ def _as_chances(scores: Doubles, relevant: npt.NDArray[np.bool_]) -> tuple[float
     if relevant.all():
         return 0.0, 1.0
     fitted = LogisticRegression(C=_UNRESTRAINED).fit(scores[:, None], relevant)
-    return float(fitted.intercept_[0]), float(fitted.coef_[0, 0])
+    shift, scale = float(fitted.intercept_[0]), float(fitted.coef_[0, 0])
+    if scale > 0:
+        return shift, scale
+    # Samples with high scores have few relevant labels: never turn the order within samples.
+    share = float(relevant.mean())
+    return float(brentq(lambda by: expit(scores + by).mean() - share, -1e3, 1e3)), 1.0
 
 
 @njit(nogil=True, cache=True)

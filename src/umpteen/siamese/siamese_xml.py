@@ -1,5 +1,6 @@
 """SiameseXML: labels by their own texts, and by what each of them learned beyond its text."""
 
+import warnings
 from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
@@ -59,6 +60,10 @@ _POSITIVE = Interval(Integral, 1, None, closed="left")
 _COUNT = Interval(Integral, 0, None, closed="left")
 _RATE = Interval(Real, 0, None, closed="neither")
 _SHARE = Interval(Real, 0, 1, closed="both")
+_NO_TAIL = (
+    "tail has no effect: it needs learned weights, and these need "
+    f"{LEAST_SAMPLES:,} samples ({LEAST_BESIDE_COMPANION:,} with a companion)"
+)
 _NOT_OF_THE_RESULT = (
     "alpha", "tail", "fuse_with", "fuse_weight", "search", "checkpoint", "checkpoint_every",
     "device", "n_jobs", "verbose",
@@ -72,8 +77,9 @@ class SiameseXML(ExtremeClassifier):
     label is found by its text even if it has few samples or none. The `modules`:
 
     - `"embed"` (I): train the encoder on batches of labels, each with one of its samples, against
-      the hardest other samples of the batch and those that a search over samples finds every
-      `mine_every` epochs. Labels are drawn in proportion to frequency^`label_power`.
+      the other samples of the batch: by a softmax over all, or (`loss="contrastive"`, the paper's)
+      the hardest ones. With `mine_every`, every so many epochs a search among samples adds harder
+      ones. Labels are drawn in proportion to frequency^`label_power`.
     - `"mine"` (II): for each sample the labels nearest by text and by centroid; without it,
       Modules III and IV learn from random negatives only.
     - `"refine"` (III): a vector per label, the sum of its text's and of a shift that is learned.
@@ -88,7 +94,8 @@ class SiameseXML(ExtremeClassifier):
     scaled like chances.
     `tail` above 0 divides by propensity^`tail`, in favour of rare labels (0.5 to 1 for PSP@k).
     With fewer than 2,000 samples (20,000 with a companion), or `weights="fixed"` as in the paper,
-    scores are `alpha` * cosine to the own vector + (1 - `alpha`) * mean of the other two.
+    scores are `alpha` * cosine to the own vector + (1 - `alpha`) * mean of the other two, and
+    `tail` has no effect.
 
     **Label features** are in the same vocabulary as `X`. A label without any gets the centroid
     of its samples in their place, and so do all labels if there are none; a label with neither
@@ -103,8 +110,9 @@ class SiameseXML(ExtremeClassifier):
     epochs, batch_size, learning_rate : of Module I; an epoch has as many draws as there are labels
         or samples, whichever are more.
     refine_epochs, refine_learning_rate : of Modules III and IV.
-    loss : `"contrastive"`, the paper's, or `"softmax"` over the batch at a temperature of 0.05.
-    n_negatives : hardest negatives of a label in a batch.
+    loss : `"softmax"` over the batch at a temperature of 0.05, or `"contrastive"`, the paper's.
+    n_negatives : hardest negatives of a label in a batch, for the paper's loss.
+    mine_every : epochs between searches for harder negatives, among 16,384 samples; 0 is never.
     skip_above : leave out negatives that are more similar to a label than this many times its own
         sample: many are relevant, only nobody said so. None keeps all.
     dropout : share of a row's entries that are left out while the encoder trains.
@@ -166,7 +174,7 @@ class SiameseXML(ExtremeClassifier):
     label_counts_: npt.NDArray[np.int64]  # samples of each label
     n_samples_: int
     history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
-    _last_known: Known | None = None
+    _known: Known  # of label_features_ and label_counts_, with what is derived of them
 
     def __init__(
         self,
@@ -246,7 +254,7 @@ class SiameseXML(ExtremeClassifier):
 
     @classmethod
     def released(cls, **changes: Any) -> Self:
-        """The paper's, with what its released code does instead: GELU, no residual block, the one
+        """The paper's, with some choices of its released code: GELU, no residual block, the one
         hardest negative of a batch and none mined, a higher rate."""
         code = {
             "activation": "gelu", "residual": False, "n_negatives": 1, "mine_every": 0,
@@ -268,7 +276,7 @@ class SiameseXML(ExtremeClassifier):
         table = self._check_token_vectors(token_vectors, checked.shape[1])
         X_known = as_csr(checked)
         whole = Problem.of(X_known, complete(texts, X_known, labels), labels)
-        seed, mark = self._seed_and_mark(whole)
+        seed, mark = self._seed_and_mark(whole, table)
         self._check_fit(X, Y)
         held = self._held_out(whole, seed)
         part = whole if held is None else whole.rows(~held, texts)
@@ -288,12 +296,12 @@ class SiameseXML(ExtremeClassifier):
         else:
             towers = [tower.searched(**search) for tower in towers]
         self.companion_ = self._fitted_companion(X, Y, label_features)
-        self.towers_, self.judge_ = towers, judge
+        if self.tail and judge is None:
+            warnings.warn(_NO_TAIL, stacklevel=2)
+        self.judge_ = judge
         self.history_ = [losses for _, losses in made]
-        self.label_features_ = whole.label_features
-        self.label_counts_, self.n_samples_ = _counts(labels), int(labels.shape[0])
-        self._known()  # now, since predicting must not change the model
-        return self
+        self.n_samples_ = int(labels.shape[0])
+        return self._with(towers, whole.label_features, _counts(labels))
 
     def encode(self, X: Any) -> FloatArray:
         """Vectors of samples, or of label features: `(n, dim)`, of length 1, by the first tower."""
@@ -318,7 +326,8 @@ class SiameseXML(ExtremeClassifier):
         """New labels by their features, without training; they are numbered from `n_labels_` on.
 
         With samples `X` of them (`Y` has a column for each new label), they get centroids too,
-        and a label without features is found by those. The companion does not know new labels.
+        and a label without features is found by those. A companion does not know new labels: with
+        learned weights the towers judge these alone, with fixed ones its score counts as 0.
         """
         self._check_fitted()
         features = as_csr(
@@ -328,7 +337,9 @@ class SiameseXML(ExtremeClassifier):
             )
         )  # fmt: skip
         n_new = features.shape[0]
-        if X is None or Y is None:
+        if (X is None) != (Y is None):
+            raise ParameterError("add_labels takes samples X and their labels Y, or neither")
+        if X is None:
             samples, labels = no_rows(0, self.n_features_in_), no_rows(0, n_new)
         else:
             samples = as_csr(self._check_predict(X))
@@ -339,33 +350,20 @@ class SiameseXML(ExtremeClassifier):
             tower.with_labels(features, centroids_of(tower.encoder, samples, labels))
             for tower in self.towers_
         ]
-        learned = {
-            "towers_": towers,
-            "label_features_": csr_matrix(
-                vstack([self.label_features_, as_csr(unit_rows(features))])
-            ),
-            "label_counts_": np.concatenate([self.label_counts_, _counts(labels)]),
-            "n_labels_": self.n_labels_ + n_new,
-        }
-        self.__dict__.update(learned)  # one step
-        return self
+        every = csr_matrix(vstack([self.label_features_, as_csr(unit_rows(features))]))
+        return self._with(towers, every, np.concatenate([self.label_counts_, _counts(labels)]))
 
     def remove_labels(self, labels: Any) -> Self:
         """Forget labels: they are not predicted any more. The ids of the others stay."""
         self._check_fitted()
-        if self.companion_ is not None:
-            raise ParameterError(
-                "labels cannot be removed from a model with a companion (fuse_with): fit again"
-            )
         ids = check_ids(labels, self.n_labels_)
-        self.towers_ = [tower.without_labels(ids) for tower in self.towers_]
-        self.label_counts_ = self.label_counts_.copy()
-        self.label_counts_[ids] = 0  # no more among the most frequent
-        kept = np.ones(self.n_labels_, np.float32)
+        counts, kept = self.label_counts_.copy(), np.ones(self.n_labels_, np.float32)
+        counts[ids] = 0  # no more among the most frequent, nor taken from the companion
         kept[ids] = 0  # nor found by words
-        self.label_features_ = csr_matrix(diags(kept) @ self.label_features_)
-        self.label_features_.eliminate_zeros()
-        return self
+        features = csr_matrix(diags(kept) @ self.label_features_)
+        features.eliminate_zeros()
+        towers = [tower.without_labels(ids) for tower in self.towers_]
+        return self._with(towers, features, counts)
 
     def labels_with(self, X: Any) -> csr_matrix:
         """(samples, labels): which labels have a feature of a sample among their own, each as 1."""
@@ -378,17 +376,24 @@ class SiameseXML(ExtremeClassifier):
 
     def _topk(self, X: Features, k: int) -> TopK:
         way = self._way()
+        now = vars(self).copy()  # of one moment: another thread may add labels
+        known = now.get("_known") or Known(now["label_features_"], now["label_counts_"])
+        if "_known" not in now:  # just loaded
+            self._known = known
         answering = self._answering(
-            self.towers_, self._known(), self.companion_, isinstance(way, Judgement)
+            now["towers_"], known, now["companion_"], isinstance(way, Judgement)
         )
         return answering.topk(as_csr(X), k, way)
 
-    def _known(self) -> Known:
-        """The same for all calls: what it derives is derived once."""
-        last = self._last_known
-        if last is None or last.features is not self.label_features_:
-            last = self._last_known = Known(self.label_features_, self.label_counts_)
-        return last
+    def _with(
+        self, towers: list[Tower], features: csr_matrix, counts: npt.NDArray[np.int64]
+    ) -> Self:
+        """Other labels, in one step."""
+        self.__dict__.update(
+            towers_=towers, label_features_=features, label_counts_=counts,
+            n_labels_=len(counts), _known=Known(features, counts),
+        )  # fmt: skip
+        return self
 
     def _answering(
         self,
@@ -441,12 +446,13 @@ class SiameseXML(ExtremeClassifier):
             keeper=keeper,
         )  # fmt: skip
 
-    def _seed_and_mark(self, problem: Problem) -> tuple[int, str]:
+    def _seed_and_mark(self, problem: Problem, table: FloatArray | None) -> tuple[int, str]:
         seed = check_seed(self.random_state)
         if self.checkpoint is None:
             return seed, ""
         settings = deciding_settings(self, _NOT_OF_THE_RESULT, seed)
-        settings["label_features"] = fingerprint(problem.label_features, problem.Y, {})
+        given = np.zeros(0) if table is None else table
+        settings["label_features"] = fingerprint(problem.label_features, given, {})
         settings["held_out"] = self._learns_weights(problem.X.shape[0])
         mark = fingerprint(problem.X, problem.Y, settings)
         if self.random_state is None:

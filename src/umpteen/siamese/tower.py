@@ -51,9 +51,9 @@ class TrainedEncoder:
 class Tower:
     """The encoder, and of each label its text, its centroid and its classifier.
 
-    The first two are compared with f, the classifier with the encoder's output. One search looks
-    for the labels with the largest sum of all three: it finds nearly what one search for each
-    would, in a third of the time.
+    The first two are compared with f, the classifier with the encoder's output. One search goes by
+    the direction of the sum of all three: it finds nearly what one search for each would, in a
+    third of the time.
     """
 
     encoder: TrainedEncoder
@@ -79,11 +79,15 @@ class Tower:
         """With another index."""
         return Tower.of(self.encoder, self.texts, self.centroids, self.classifiers, **search)
 
-    def nearest(self, bags: FloatArray, lifted: FloatArray, n: int) -> IntArray:
-        """(rows, n): the labels with the largest sums, in any order."""
+    def nearest(self, bags: FloatArray, lifted: FloatArray, n: int, n_asked: int) -> IntArray:
+        """(rows, n): the labels whose sums are nearest, in any order.
+
+        `n_asked` rows in all are asked about, of which these are some: it decides how.
+        """
         if self.encoder.matrix is None:
-            return self.index.near(bags, n)
-        return self.index.near(np.concatenate([lifted, bags], axis=1) / np.sqrt(np.float32(2)), n)
+            return self.index.near(bags, n, n_asked)
+        both = np.concatenate([lifted, bags], axis=1) / np.sqrt(np.float32(2))
+        return self.index.near(both, n, n_asked)
 
     def cosines(self, bags: FloatArray, lifted: FloatArray, candidates: IntArray) -> FloatArray:
         """(3, n, candidates): to each candidate's own vector, its text and its centroid."""
@@ -112,7 +116,7 @@ class Tower:
 def _all_in_one(
     encoder: TrainedEncoder, texts: FloatArray, centroids: FloatArray, classifiers: FloatArray
 ) -> FloatArray:
-    """Vectors whose product with what `nearest` asks for is the sum of all three products."""
+    """Sums of the three; the classifier apart if it is compared with another vector."""
     if encoder.matrix is None:
         return classifiers + texts + centroids
     return np.concatenate([classifiers, texts + centroids], axis=1)

@@ -187,7 +187,10 @@ def _tower(problem: Problem, encoder: Encoder, plan: Plan, shifts: Tensor | None
     fixed = _trained(encoder)
     texts = fixed.bags(problem.label_features)
     lifted = fixed.lift(texts)
-    moved = lifted if shifts is None else lifted + shifts.cpu().numpy()
+    moved = lifted
+    if shifts is not None:  # a label without samples was a negative only: it stays at its text
+        has_samples = problem.Y.getnnz(axis=0)[:, None] > 0
+        moved = np.where(has_samples, lifted + shifts.cpu().numpy(), lifted)
     centroids = centroids_of(fixed, problem.X, problem.Y)
     return Tower.of(fixed, texts, centroids, moved, method="exact", n_jobs=plan.n_jobs)
 

@@ -160,7 +160,9 @@ def _learn_again(tagger: "Tagger", replay: Replay) -> None:
             f"{len(tagger.replay_):,} of {tagger.n_samples_:,} samples were kept: fit with a "
             "higher `replay`, or use a LabelTree"
         )
-    tagger.classifier_ = clone(tagger.classifier_).fit(replay.X, replay.Y)
+    own = getattr(tagger.classifier_, "label_features_", None)
+    more = {} if own is None else {"label_features": own}
+    tagger.classifier_ = clone(tagger.classifier_).fit(replay.X, replay.Y, **more)
     tagger.seen_features_ = seen_features(tagger.classifier_, replay.X)
 
 
