@@ -2,22 +2,23 @@
 
 `python benchmarks/siamese.py debian-deps` reads the set under `$UMPTEEN_DATA` and measures on its
 test part; with `--dev`, on 4,000 samples of the training part instead, near copies of which are
-not learned from. `--choices` trains `SiameseXML` once for each choice that could be another.
+not learned from. `--choices` trains `SiameseXML` once for each choice that could be another;
+`--ngrams 2` has runs of two words, too, as `Tagger` does.
 """
 
 import argparse
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from harness.matrices import prepare
 from rich.console import Console
 from rich.table import Table
 from scipy.sparse import csr_matrix
 
 import umpteen as um
+from umpteen.reproduce.siamese.runs import Task, task
 from umpteen.siamese.held_out import held_out
 from umpteen.validation import unit_rows
 
@@ -39,18 +40,20 @@ _DRAW = 7  # another than the model's own
 
 def main() -> None:
     options = parse()
-    X, Y, X_test, Y_test, texts = parts(options.set, Path(options.cache), options.dev)
+    chosen = task(options.set, False, options.ngrams)
+    parts = cut(chosen) if options.dev else chosen
     table = Table("model", "P@1/3/5", "PSP@1/3/5", "training CPU-s", "wall s")
     for name, model in models(options.choices, options.seed):
         start, began = time.process_time(), time.monotonic()
-        more = {} if name == "LabelTree" else {"label_features": texts}
-        model.fit(X, Y, **more)
+        more = {} if name == "LabelTree" else {"label_features": parts.label_features}
+        model.fit(parts.X, parts.Y, **more)
         spent = f"{time.process_time() - start:.0f}", f"{time.monotonic() - began:.0f}"
         for tail in TAILS if isinstance(model, um.SiameseXML) else (0.0,):
             if tail:
                 model.set_params(tail=tail)
             said = f"{name}, tail={tail:g}" if tail else name
-            table.add_row(said, *quality(model.predict_topk(X_test), Y_test, Y), *spent)
+            figures = quality(model.predict_topk(parts.X_test), parts)
+            table.add_row(said, *figures, *spent)
     Console(width=110).print(table)
 
 
@@ -66,24 +69,22 @@ def models(choices: bool, seed: int) -> Iterator[tuple[str, Any]]:
     yield "fused", um.SiameseXML(fuse_with=um.LabelTree(), random_state=seed)
 
 
-def parts(name: str, cache: Path, dev: bool) -> tuple:
-    """X, Y, X_test, Y_test and label features, without labels that training does not have, and
-    without test samples that then have none."""
-    matrices = prepare(name, cache)
-    X, Y, texts = matrices["X_train"], matrices["Y_train"], matrices["Z"]
-    X_test, Y_test = matrices["X_test"], matrices["Y_test"]
-    if dev:
-        held = held_out(csr_matrix(unit_rows(X)), _DRAW)
-        seen = np.flatnonzero(Y[~held].getnnz(axis=0))
-        X, Y, X_test, Y_test = X[~held], Y[~held][:, seen], X[held], Y[held][:, seen]
-        texts = texts[seen]
-    asked = Y_test.getnnz(axis=1) > 0
-    return X, Y, X_test[asked], Y_test[asked], texts
+def cut(whole: Task) -> Task:
+    """To learn from and to test on, both of the training part."""
+    held = held_out(csr_matrix(unit_rows(whole.X)), _DRAW)
+    Y, Y_test = whole.Y[~held], whole.Y[held]
+    seen = np.flatnonzero(Y.getnnz(axis=0))
+    asked = Y_test[:, seen].getnnz(axis=1) > 0
+    return replace(
+        whole, X=whole.X[~held], Y=Y[:, seen], X_test=whole.X[held][asked],
+        Y_test=Y_test[asked][:, seen], label_features=whole.label_features[seen],
+    )  # fmt: skip
 
 
-def quality(top: um.TopK, Y_test, Y) -> tuple[str, str]:
-    precision = um.metrics.precision_at_k(Y_test, top, (1, 3, 5))
-    scored = um.metrics.psp_at_k(Y_test, top, (1, 3, 5), um.metrics.propensity(Y))
+def quality(top: um.TopK, parts: Task) -> tuple[str, str]:
+    chances = um.metrics.propensity(parts.Y)
+    precision = um.metrics.precision_at_k(parts.Y_test, top, (1, 3, 5))
+    scored = um.metrics.psp_at_k(parts.Y_test, top, (1, 3, 5), chances)
     return tuple(" ".join(f"{100 * value:.2f}" for value in each) for each in (precision, scored))
 
 
@@ -92,7 +93,7 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("set", nargs="?", default="debian-deps")
-    parser.add_argument("--cache", default="benchmarks/cache")
+    parser.add_argument("--ngrams", type=int, default=1)
     parser.add_argument("--dev", action="store_true")
     parser.add_argument("--choices", action="store_true")
     parser.add_argument("--seed", type=int, default=0)

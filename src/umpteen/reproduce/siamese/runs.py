@@ -50,8 +50,8 @@ class Task:
 
 
 @cache
-def task(name: str, quick: bool) -> Task:
-    """A data set as TF-IDF of single words, labels' texts in the same vocabulary.
+def task(name: str, quick: bool, ngrams: int = 1) -> Task:
+    """A data set as TF-IDF of single words (or runs of up to `ngrams`), labels' texts alike.
 
     Labels without a training sample are left out, and test samples that then have none.
     """
@@ -64,7 +64,7 @@ def task(name: str, quick: bool) -> Task:
     known = np.flatnonzero(Y.getnnz(axis=0))
     Y_test = csr_matrix(test.Y[:, known])
     test_rows = np.flatnonzero(Y_test.getnnz(axis=1))[: _QUICK_TEST if quick else None]
-    words = Vectorizer(ngrams=1, min_df=2)
+    words = Vectorizer(ngrams=ngrams, min_df=2)
     X = words.fit_transform([texts[row] for row in rows])
     texts_test = [every_text[row] for row in test_rows]
     names = parts.label_names or [str(label) for label in range(train.Y.shape[1])]
