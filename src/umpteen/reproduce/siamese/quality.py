@@ -30,6 +30,7 @@ from umpteen.siamese.held_out import LEAST_BESIDE_COMPANION
 _SETS = ("debian-deps", "wordnet-ancestors", "eurlex57k")
 _SHORTLISTS = (10, 25, 50, 100)
 _N_EXAMPLES = 4
+_NAME, _TEXT = 34, 110  # letters shown
 _RARE = 3  # samples of a label
 _THREE: dict[str, Any] = {"n_trees": 3, "hard_negatives": 20}
 
@@ -131,7 +132,7 @@ def _compared(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
     yield table6(found)
     yield precisions(found)
     yield from shortlists(chosen, found["SiameseXML"][0], found["LabelTree (paper: Parabel)"][0])
-    yield examples(chosen, {label: runs[0] for label, runs in found.items()})
+    yield from examples(chosen, {label: runs[0] for label, runs in found.items()})
 
 
 def measured(chosen: Task, rows: dict[str, Entry], n_seeds: int) -> dict[str, list[Outcome]]:
@@ -219,21 +220,24 @@ def shortlists(chosen: Task, siamese: Outcome, tree: Outcome) -> Iterator[Part]:
     yield Table("Relevant labels that a shortlist of so many has, in %", columns, rows)
 
 
-def examples(chosen: Task, found: dict[str, Outcome]) -> Table:
-    """The first test samples with a rare label, and what is answered; * is relevant."""
+def examples(chosen: Task, found: dict[str, Outcome]) -> Iterator[Part]:
+    """The first test samples with a rare label, and what is answered, side by side."""
+    yield (
+        "Table 7's kind of examples: the best 5 labels of the first test samples that have a label "
+        f"with fewer than {_RARE} training samples; * is relevant."
+    )
     counts = chosen.Y.getnnz(axis=0)
     rare = chosen.Y_test @ (counts < _RARE).astype(np.float32)
-    rows: list[list[Cell]] = []
+    models = ("SiameseXML", "fused with LabelTree", "LabelTree (paper: Parabel)")
     for row in np.flatnonzero(rare)[:_N_EXAMPLES]:
-        rows.append([f"sample: {chosen.texts_test[row][:160]}", ""])
         own = set(chosen.Y_test[row].indices.tolist())
-        for label in ("SiameseXML", "fused with LabelTree", "LabelTree (paper: Parabel)"):
-            answers = found[label].top.labels[row]
-            named = [chosen.label_names[j] + ("*" if int(j) in own else "") for j in answers]
-            rows.append([label, "; ".join(named)])
-    return Table(
-        "Table 7: the best 5 labels of the first test samples that have a label with fewer than "
-        f"{_RARE} training samples; * is relevant",
-        ["model", "answers"],
-        rows,
-    )
+
+        def said(label: int, own: set[int] = own) -> str:
+            name = chosen.label_names[label][:_NAME] if label >= 0 else ""
+            return name + ("*" if label in own else "")
+
+        answers = zip(*(found[model].top.labels[row].tolist() for model in models), strict=True)
+        rows: list[list[Cell]] = [
+            [f"{place}.", *map(said, labels)] for place, labels in enumerate(answers, 1)
+        ]
+        yield Table(chosen.texts_test[row][:_TEXT], ["place", *models], rows)
