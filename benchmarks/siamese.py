@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from scipy.sparse import csr_matrix
 
 import umpteen as um
-from umpteen.reproduce.siamese.runs import Task, task
+from umpteen.reproduce.siamese.runs import METRICS, Task, figures, task
 from umpteen.siamese.held_out import held_out
-from umpteen.validation import unit_rows
+from umpteen.validation import as_csr, unit_rows
 
 CHOICES: list[dict[str, Any]] = [
     {},
@@ -52,8 +51,9 @@ def main() -> None:
             if tail:
                 model.set_params(tail=tail)
             said = f"{name}, tail={tail:g}" if tail else name
-            figures = quality(model.predict_topk(parts.X_test), parts)
-            table.add_row(said, *figures, *spent)
+            row = said, *quality(model.predict_topk(parts.X_test), parts), *spent
+            print("; ".join(row), flush=True)
+            table.add_row(*row)
     Console(width=110).print(table)
 
 
@@ -71,7 +71,7 @@ def models(choices: bool, seed: int) -> Iterator[tuple[str, Any]]:
 
 def cut(whole: Task) -> Task:
     """To learn from and to test on, both of the training part."""
-    held = held_out(csr_matrix(unit_rows(whole.X)), _DRAW)
+    held = held_out(as_csr(unit_rows(whole.X)), _DRAW)
     Y, Y_test = whole.Y[~held], whole.Y[held]
     seen = np.flatnonzero(Y.getnnz(axis=0))
     asked = Y_test[:, seen].getnnz(axis=1) > 0
@@ -82,10 +82,8 @@ def cut(whole: Task) -> Task:
 
 
 def quality(top: um.TopK, parts: Task) -> tuple[str, str]:
-    chances = um.metrics.propensity(parts.Y)
-    precision = um.metrics.precision_at_k(parts.Y_test, top, (1, 3, 5))
-    scored = um.metrics.psp_at_k(parts.Y_test, top, (1, 3, 5), chances)
-    return tuple(" ".join(f"{100 * value:.2f}" for value in each) for each in (precision, scored))
+    of = dict(zip(METRICS, figures(parts, top), strict=True))
+    return tuple(" ".join(f"{value:.2f}" for value in of[name]) for name in ("P", "PSP"))
 
 
 def parse() -> argparse.Namespace:

@@ -14,7 +14,7 @@ from umpteen.errors import ModelPathError
 from umpteen.siamese import quadratic_judge, siamese_xml
 from umpteen.siamese.boosted_judge import BoostedJudge
 from umpteen.siamese.held_out import held_out
-from umpteen.siamese.prediction import Known
+from umpteen.siamese.known import Known
 from umpteen.siamese.quadratic_judge import QuadraticJudge
 
 N_CANDIDATES = 10
@@ -269,7 +269,7 @@ def test_beside_a_companion_scores_are_geometric_means(monkeypatch):
     fused.fit(X, Y, label_features=texts).add_labels(texts[:1], X[:5], np.ones((5, 1)))
     asked = X[:40]
     top = fused.predict_topk(asked, k=3)
-    way = fused._way()
+    way = fused._way(fused.label_counts_)
     answering = fused._answering(fused.towers_, fused._known, fused.companion_, True)
     (signs,) = answering.signs(asked)
     chances = way.judge.chances(signs.together())

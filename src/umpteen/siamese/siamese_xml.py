@@ -28,13 +28,14 @@ from umpteen.siamese.held_out import (
     held_out,
     learned_judge,
 )
+from umpteen.siamese.known import Known
 from umpteen.siamese.label_features import (
     centroids_of,
     checked_label_features,
     complete,
     no_rows,
 )
-from umpteen.siamese.prediction import Answering, Judge, Judgement, Known, Mixture
+from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
@@ -375,11 +376,10 @@ class SiameseXML(ExtremeClassifier):
         return found
 
     def _topk(self, X: Features, k: int) -> TopK:
-        way = self._way()
         now = vars(self).copy()  # of one moment: another thread may add labels
         known = now.get("_known") or Known(now["label_features_"], now["label_counts_"])
-        if "_known" not in now:  # just loaded
-            self._known = known
+        self.__dict__.setdefault("_known", known)  # if the model was just loaded
+        way = self._way(known.counts)
         answering = self._answering(
             now["towers_"], known, now["companion_"], isinstance(way, Judgement)
         )
@@ -406,12 +406,12 @@ class SiameseXML(ExtremeClassifier):
             towers, known, int(self.shortlist), beyond_vectors, companion, self.n_jobs, self.verbose
         )
 
-    def _way(self) -> Mixture | Judgement:
+    def _way(self, counts: npt.NDArray[np.int64]) -> Mixture | Judgement:
         if self.judge_ is None or self.weights == "fixed":
             return Mixture(float(self.alpha), float(self.fuse_weight))
         if self.tail == 0:
             return Judgement(self.judge_, None)
-        chances = propensity_by_counts(self.label_counts_, self.n_samples_)
+        chances = propensity_by_counts(counts, self.n_samples_)
         return Judgement(self.judge_, (chances ** -float(self.tail)).astype(np.float32))
 
     def _held_out(self, whole: Problem, seed: int) -> npt.NDArray[np.bool_] | None:

@@ -208,10 +208,9 @@ def shortlists(chosen: Task, siamese: Outcome, tree: Outcome) -> Iterator[Part]:
         "by the label's text": LabelIndex(tower.texts).topk(bags, most),
         "by its centroid": LabelIndex(tower.centroids).topk(bags, most),
         "by its own vector": LabelIndex(tower.classifiers).topk(lifted, most),
+        "by the direction of their sum": tower.index.topk(bags, most),
         "by the tree": tree.model.predict_topk(chosen.X_test, most),
     }
-    if tower.encoder.matrix is None:
-        searches["by the direction of their sum"] = tower.index.topk(bags, most)
     rows: list[list[Cell]] = [
         [label, *(Value(100 * part) for part in recall_at_k(chosen.Y_test, top, _SHORTLISTS))]
         for label, top in searches.items()
