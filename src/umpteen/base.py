@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import get_annotations
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -183,10 +183,10 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
-    n_features_in_: int
-    n_labels_: int
+    n_features_in_: Annotated[int, storage.Size("features")]
+    n_labels_: Annotated[int, storage.Size("labels"), storage.Within(1, 2**31)]
     single_label_: bool
-    labels_per_sample_: int
+    labels_per_sample_: Annotated[int, storage.Within(1, 2**31)]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

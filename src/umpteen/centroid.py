@@ -1,6 +1,6 @@
 """The honest baseline: what a method gains over an average of samples."""
 
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +10,7 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.topk import dense_topk, frozen_csr, sparse_topk
 from umpteen.parallel import run
 from umpteen.progress import Verbose, progress_bar
+from umpteen.storage import Shape
 from umpteen.validation import N_JOBS, VERBOSE, Features, unit_rows
 
 _SPARSE_BLOCK_ROWS = 256
@@ -37,7 +38,7 @@ class NearestCentroid(ExtremeClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"n_jobs": N_JOBS, "verbose": VERBOSE}
 
-    centroids_: Features
+    centroids_: Annotated[Features, Shape("features", "labels")]
 
     def __init__(self, *, n_jobs: int | None = -1, verbose: Verbose = "auto") -> None:
         self.n_jobs = n_jobs

@@ -1,7 +1,7 @@
 """Eagle: any classifier, from labels that are known only per group of samples."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import GroupsError
 from umpteen.linear import LabelTree
 from umpteen.progress import Verbose, progress_bar
+from umpteen.storage import Given, Shape
 from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
 
 _KEPT_FEATURES = 100  # of each label's embedding: what it is about
@@ -86,9 +87,9 @@ class Eagle(ExtremeClassifier):
         "verbose": VERBOSE,
     }
 
-    solver_: ExtremeClassifier
-    assigned_labels_: csr_matrix
-    label_embeddings_: csr_matrix
+    solver_: Annotated[ExtremeClassifier, Given("features", "labels")]
+    assigned_labels_: Annotated[csr_matrix, Shape("samples", "labels")]
+    label_embeddings_: Annotated[csr_matrix, Shape("labels", "features")]
     agreement_: list[float]
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from umpteen.collapse.synthesis import TagAverages
 from umpteen.errors import LabelsError, NotFittedError
 from umpteen.metrics.label_sets import LabelSets, dense_features
-from umpteen.storage import storable
+from umpteen.storage import Given, NotEmpty, Shape, storable
 from umpteen.validation import check_parameters
 
 _BLOCK_ROWS = 512
@@ -49,10 +49,10 @@ class NearestSet(BaseEstimator):
         "max_steps": [Interval(Integral, 1, None, closed="left")],
     }
 
-    sets_: csr_matrix  # (n_sets, n_labels)
-    means_: npt.NDArray[np.float32]  # (n_sets, d)
-    counts_: npt.NDArray[np.int64]  # (n_sets,)
-    averages_: TagAverages | None
+    sets_: Annotated[csr_matrix, Shape("sets", "labels")]
+    means_: Annotated[npt.NDArray[np.float32], Shape("sets", "dim"), NotEmpty()]
+    counts_: Annotated[npt.NDArray[np.int64], Shape("sets")]
+    averages_: Annotated[TagAverages, Given("labels", "dim")] | None
 
     def __init__(self, *, unseen: bool = False, max_steps: int = 10_000) -> None:
         self.unseen = unseen

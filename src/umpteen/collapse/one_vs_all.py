@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from umpteen.collapse.thresholds import f1_threshold, subset_threshold
 from umpteen.errors import LabelsError, NotFittedError
 from umpteen.metrics.label_sets import dense_features
-from umpteen.storage import storable
+from umpteen.storage import Shape, Within, storable
 from umpteen.validation import check_labels, check_parameters
 
 FloatArray = npt.NDArray[np.float64]
@@ -47,9 +47,9 @@ class OneVsAll(BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    weight_: npt.NDArray[np.float32]  # (n_labels, d)
-    bias_: npt.NDArray[np.float32]  # (n_labels,)
-    threshold_: float  # a probability
+    weight_: Annotated[npt.NDArray[np.float32], Shape("labels", "dim")]
+    bias_: Annotated[npt.NDArray[np.float32], Shape("labels")]
+    threshold_: Annotated[float, Within(0, 1.5)]  # a probability
 
     def __init__(
         self,

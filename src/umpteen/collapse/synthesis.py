@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen.kernels.set_search import search_sets
 from umpteen.metrics.label_sets import LabelSets
-from umpteen.storage import storable
+from umpteen.storage import Shape, Within, storable
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -32,10 +32,10 @@ class TagAverages:
     Label sets seen in training are known by the sums of their labels' random keys.
     """
 
-    vectors: FloatArray  # (n_labels, d)
-    multiplicities: IntArray  # (m,)
-    scales: FloatArray  # (m,)
-    offsets: FloatArray  # (m, d)
+    vectors: Annotated[FloatArray, Shape("labels", "dim")]
+    multiplicities: Annotated[IntArray, Shape("m"), Within(0, 2**31)]
+    scales: Annotated[FloatArray, Shape("m")]
+    offsets: Annotated[FloatArray, Shape("m", "dim")]
     least: float  # smallest inner product of two labels' vectors
     seen: npt.NDArray[np.uint64]  # (n_sets,), sorted
 

@@ -1,7 +1,7 @@
 """Labels that come, go and are learned again, in a label tree that stays as it is."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from umpteen.linear.search import Search
 from umpteen.linear.training import Solver, learn_trust
 from umpteen.linear.tree import Tree
 from umpteen.linear.updating import add_labels, labels_by_feature, refit_labels
+from umpteen.storage import Given, NotEmpty
 from umpteen.validation import as_csr, check_features, check_label, check_labels
 
 _ANY_NUMBER = 2**31 - 1
@@ -24,9 +25,9 @@ _ANY_NUMBER = 2**31 - 1
 class LabelChanges(ExtremeClassifier):
     """What `LabelTree` can do after `fit`."""
 
-    trees_: list[Tree]
-    newcomers_: Tree | None
-    label_texts_: LabelTexts | None
+    trees_: Annotated[list[Annotated[Tree, Given("features", "labels")]], NotEmpty()]
+    newcomers_: Annotated[Tree, Given("features", "labels")] | None
+    label_texts_: Annotated[LabelTexts, Given("features", "labels")] | None
 
     n_jobs: int | None
     random_state: Any

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from umpteen.kernels.blending import blend
 from umpteen.kernels.topk import frozen_csr, sparse_topk
 from umpteen.linear.search import Answer
 from umpteen.metrics import precision_at_k
-from umpteen.storage import storable
+from umpteen.storage import Shape, Within, storable
 from umpteen.validation import Features, check_describes
 
 WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
@@ -28,9 +28,9 @@ _RARE, _FEW_LABELS = 0.003, 100  # share and number of labels below which a word
 class LabelTexts:
     """Unit rows of label features, and the weight of their cosine in the score."""
 
-    features: csr_matrix
+    features: Annotated[csr_matrix, Shape("labels", "features")]
     weight: float = 0.0
-    n_candidates: int = 100
+    n_candidates: Annotated[int, Within(1, 100_000)] = 100
 
     @classmethod
     def of(cls, features: Features, n_labels: int) -> Self:

@@ -1,13 +1,15 @@
 """A trained tree: a hierarchy of labels with sparse linear classifiers on every edge."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from umpteen.kernels.beam import TreeArrays
-from umpteen.storage import storable
+from umpteen.storage import Given, Index, Offsets, Shape, Sizes, Within, is_rising, storable
 from umpteen.trees import Hierarchy
 
 IntArray = npt.NDArray[np.int32]
@@ -19,20 +21,56 @@ FloatArray = npt.NDArray[np.float32]
 class Tree:
     """Fields as in `TreeArrays`."""
 
-    hierarchy: Hierarchy
-    node_chunk: IntArray
-    chunk_child: IntArray
-    chunk_row: IntArray
-    chunk_bucket: IntArray
-    chunk_shift: IntArray
-    chunk_scale: FloatArray
-    buckets: IntArray
-    feature: IntArray
-    entry: IntArray
-    child: npt.NDArray[np.uint8]
-    weight: npt.NDArray[np.int16]
+    hierarchy: Annotated[Hierarchy, Given("labels", "placed")]
+    node_chunk: Annotated[IntArray, Shape("nodes + 1"), Offsets("chunks")]
+    chunk_child: Annotated[IntArray, Shape("chunks + 1")]
+    chunk_row: Annotated[IntArray, Shape("chunks + 1"), Offsets("rows")]
+    chunk_bucket: Annotated[IntArray, Shape("chunks + 1"), Offsets("buckets")]
+    chunk_shift: Annotated[IntArray, Shape("chunks"), Within(0, 31)]
+    chunk_scale: Annotated[FloatArray, Shape("chunks")]
+    buckets: Annotated[IntArray, Shape("buckets")]
+    feature: Annotated[IntArray, Shape("rows"), Index("features")]
+    entry: Annotated[IntArray, Shape("rows + 1")]
+    child: Annotated[npt.NDArray[np.uint8], Shape("entries")]
+    weight: Annotated[npt.NDArray[np.int16], Shape("entries")]
     bias: FloatArray
-    log_trust: FloatArray
+    log_trust: Annotated[FloatArray, Shape("placed")]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: parts that do not fit one another."""
+        first = self.hierarchy.first_child
+        if len(self.node_chunk) != len(first) or len(self.bias) != first[-1] - 1:
+            yield "has other nodes than its hierarchy"
+        elif not np.array_equal(self.chunk_child[self.node_chunk], first) or not is_rising(
+            self.chunk_child
+        ):
+            yield "has chunks that are no parts of its nodes"
+        elif not self._buckets_fit(sizes["features"]):
+            yield "has buckets that lead out of their chunks"
+        elif not self._entries_fit():
+            yield "has weights of children that are not in their chunks"
+
+    def _buckets_fit(self, n_features: int) -> bool:
+        """Whether each chunk's buckets hold rows of that chunk, for every feature."""
+        low, n_buckets = self.chunk_bucket[:-1], (n_features - 1 >> self.chunk_shift) + 2
+        return bool(
+            np.array_equal(np.diff(self.chunk_bucket), n_buckets)
+            and is_rising(self.buckets)
+            and (self.buckets[low] >= self.chunk_row[:-1]).all()
+            and (self.buckets[low + n_buckets - 1] <= self.chunk_row[1:]).all()
+        )
+
+    def _entries_fit(self) -> bool:
+        """Whether each chunk's entries are of its own children; offsets have 32 bits, no sign."""
+        entry = self.entry.view(np.uint32)
+        if entry[0] != 0 or entry[-1] != len(self.child) or not is_rising(entry):
+            return False
+        begin, end = entry[self.chunk_row[:-1]], entry[self.chunk_row[1:]]
+        some = np.flatnonzero(begin < end)  # those without any weight have nothing to check
+        if len(some) == 0:
+            return True
+        last = np.maximum.reduceat(self.child, begin[some])
+        return bool((last < np.diff(self.chunk_child)[some]).all())
 
     @cached_property
     def arrays(self) -> TreeArrays:

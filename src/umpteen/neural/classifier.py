@@ -4,7 +4,7 @@ from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from umpteen.neural.samples import Samples, hold_out
 from umpteen.neural.training import Settings, settings_of, train
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
+from umpteen.storage import Given, Index, NotEmpty, Shape
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import (
     N_JOBS,
@@ -83,6 +84,7 @@ class NeuralClassifier(ExtremeClassifier):
     array([1, 0, 0, 1])
     """
 
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("checkpoint",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "encoder": [StrOptions({"auto", *ENCODERS}), Recipe],
         "head": [StrOptions(set(HEADS)), Recipe],
@@ -110,9 +112,9 @@ class NeuralClassifier(ExtremeClassifier):
 
     encoder_: Recipe
     head_: Recipe
-    inputs_: Inputs
+    inputs_: Annotated[Inputs, Given("features")]
     image_shape_: list[int]  # empty for rows
-    seen_labels_: npt.NDArray[np.int32]  # those that the head has
+    seen_labels_: Annotated[npt.NDArray[np.int32], Shape("seen"), NotEmpty(), Index("labels")]
     weights_: dict[str, npt.NDArray[Any]]
     history_: dict[str, list[float]]  # loss and held-out precision of each epoch
     decoder_: Decoder | None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from umpteen.errors import ParameterError
-from umpteen.storage import storable
+from umpteen.storage import OneOf, Shape, Sizes, storable
 from umpteen.validation import Features, as_csr, unit_rows
 
 _CHUNK = 2**20  # numbers of float64 held at a time
@@ -46,9 +46,15 @@ class Inputs:
     deviation of 1, images each channel: `center` and `scale` are empty for sparse ones.
     """
 
-    kind: str
-    center: npt.NDArray[np.float64]
-    scale: npt.NDArray[np.float64]
+    kind: Annotated[str, OneOf("sparse", "dense", "images")]
+    center: Annotated[npt.NDArray[np.float64], Shape("scaled")]
+    scale: Annotated[npt.NDArray[np.float64], Shape("scaled")]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: a scale for other features."""
+        expected = 0 if self.kind == "sparse" else sizes.get("features", len(self.scale))
+        if len(self.scale) != expected:
+            yield f"has scales of {len(self.scale)} features, expected {expected}"
 
     @classmethod
     def learn(cls, X: Features, kind: str, n_channels: int | None = None) -> Self:

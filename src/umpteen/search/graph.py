@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from umpteen import parallel
 from umpteen.errors import ModelCorruptError
 from umpteen.extras import require
 from umpteen.search.vectors import BoolArray, FloatArray, IntArray
-from umpteen.storage import storable
+from umpteen.storage import Shape, Within, storable
 
 _MOST_LEVELS = 32
 _SEED = 12345
@@ -40,12 +40,12 @@ def require_library() -> Any:
 class Graph:
     """Nodes stand for vectors and are linked to near ones, on one level or, a few, on more."""
 
-    n_links: int  # per node and level, twice as many on the lowest
+    n_links: Annotated[int, Within(1, 2**16)]  # per node and level, twice as many on the lowest
     entry: int  # the node where every walk begins
-    ids: IntArray  # (nodes,) which vector a node stands for
-    n_levels: IntArray  # (nodes,)
-    links: IntArray  # node by node, level by level from the lowest; -1 where there are fewer
-    hidden: BoolArray  # (nodes,) walked over, but never answered
+    ids: Annotated[IntArray, Shape("nodes")]  # which vector a node stands for
+    n_levels: Annotated[IntArray, Shape("nodes"), Within(1, _MOST_LEVELS)]
+    links: Annotated[IntArray, Shape("links")]  # by node, by level from the lowest; -1 for none
+    hidden: Annotated[BoolArray, Shape("nodes")]  # walked over, but never answered
 
     @classmethod
     def empty(cls, n_links: int) -> "Graph":

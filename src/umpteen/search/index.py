@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -64,12 +64,12 @@ class LabelIndex:
 
     method: Method
     use: Use
-    n_links: int
-    build_width: int
-    beam_width: int
-    n_jobs: int | None
-    vectors: FloatArray  # (n_labels, dim), rows of length 1, or zeros
-    present: BoolArray  # (n_labels,) neither removed nor zeros
+    n_links: Annotated[int, storage.Within(1, 2**31)]
+    build_width: Annotated[int, storage.Within(1, 2**31)]
+    beam_width: Annotated[int, storage.Within(1, 2**31)]
+    n_jobs: Annotated[int, storage.Within(-1, 2**31)] | None
+    vectors: Annotated[FloatArray, storage.Shape("labels", "dim")]  # of length 1, or zeros
+    present: Annotated[BoolArray, storage.Shape("labels")]  # neither removed nor zeros
     graph: Graph | None
 
     def __init__(

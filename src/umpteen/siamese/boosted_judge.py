@@ -4,14 +4,15 @@ A companion's scores are good by themselves, where it has any: what else a sign 
 them by thresholds more than by products. So boosted trees learn it, from samples held out.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from umpteen.storage import storable
+from umpteen.storage import Index, Shape, Sizes, Within, storable
 
 FloatArray = npt.NDArray[np.float32]
 _LEAF = -1
@@ -28,13 +29,20 @@ class BoostedJudge:
     array([[0., 1.]], dtype=float32)
     """
 
-    roots: npt.NDArray[np.int32]  # where each tree begins; the other arrays are (nodes,)
-    signs: npt.NDArray[np.int32]  # which is asked; -1 in leaves
-    thresholds: npt.NDArray[np.float64]  # up to this, go left
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float64]  # of leaves
+    roots: Annotated[npt.NDArray[np.int32], Shape("trees"), Index("nodes")]
+    signs: Annotated[npt.NDArray[np.int32], Shape("nodes"), Within(_LEAF, 2**15)]
+    thresholds: Annotated[npt.NDArray[np.float64], Shape("nodes")]  # up to this, go left
+    left: Annotated[npt.NDArray[np.int32], Shape("nodes"), Within(0, 2**31)]
+    right: Annotated[npt.NDArray[np.int32], Shape("nodes"), Within(0, 2**31)]
+    values: Annotated[npt.NDArray[np.float64], Shape("nodes")]  # of leaves
     base: float
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: ways that lead out, or back."""
+        inner = np.flatnonzero(self.signs != _LEAF)
+        for children in (self.left[inner], self.right[inner]):
+            if (children <= inner).any() or (children >= len(self.signs)).any():
+                yield "has children that do not come after their parents"
 
     @classmethod
     def learned(cls, signs: FloatArray, relevant: npt.NDArray[np.bool_]) -> "BoostedJudge":

@@ -7,7 +7,7 @@ a score is learned that is linear in all signs and their products, from samples 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from umpteen.storage import storable
+from umpteen.storage import Shape, Sizes, storable
 
 FloatArray = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -43,9 +43,15 @@ class QuadraticJudge:
     array([[0., 1.]], dtype=float32)
     """
 
-    means: FloatArray  # (signs,)
-    scales: FloatArray  # (signs,)
-    weights: FloatArray  # 1, all signs, all products of two: see `_terms`
+    means: Annotated[FloatArray, Shape("signs")]
+    scales: Annotated[FloatArray, Shape("signs")]
+    weights: Annotated[FloatArray, Shape("terms")]  # 1, signs, products of two: see `_terms`
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: a number of weights that no signs have."""
+        n_signs = len(self.means)
+        if len(self.weights) != 1 + n_signs * (n_signs + 3) // 2:
+            yield f"has {len(self.weights)} weights for {n_signs} signs"
 
     @classmethod
     def learned(

@@ -1,10 +1,11 @@
 """SiameseXML: labels by their own texts, and by what each of them learned beyond its text."""
 
 import warnings
+from collections.abc import Iterator
 from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.device import find_device
 from umpteen.progress import Verbose
 from umpteen.search.vectors import check_ids
+from umpteen.siamese.boosted_judge import BoostedJudge
 from umpteen.siamese.embedding import Goal
 from umpteen.siamese.encoder import ACTIVATIONS
 from umpteen.siamese.held_out import (
@@ -36,8 +38,10 @@ from umpteen.siamese.label_features import (
     no_rows,
 )
 from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture
+from umpteen.siamese.quadratic_judge import QuadraticJudge
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
+from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import (
     N_JOBS,
@@ -135,6 +139,7 @@ class SiameseXML(ExtremeClassifier):
     array([[2]], dtype=int32)
     """
 
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("checkpoint",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "dim": [_POSITIVE],
         "modules": [tuple, list],
@@ -168,12 +173,12 @@ class SiameseXML(ExtremeClassifier):
         "verbose": VERBOSE,
     }
 
-    towers_: list[Tower]
-    companion_: ExtremeClassifier | None
+    towers_: Annotated[list[Annotated[Tower, Given("features", "labels")]], NotEmpty()]
+    companion_: Annotated[ExtremeClassifier, Given("features")] | None
     judge_: Judge | None  # None: fixed weights
-    label_features_: csr_matrix  # as given, completed by centroids
-    label_counts_: npt.NDArray[np.int64]  # samples of each label
-    n_samples_: int
+    label_features_: Annotated[csr_matrix, Shape("labels", "features")]  # completed by centroids
+    label_counts_: Annotated[npt.NDArray[np.int64], Shape("labels"), Within(0, 2**62)]
+    n_samples_: Annotated[int, Within(1, 2**62)]
     history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
     _known: Known  # of label_features_ and label_counts_, with what is derived of them
 
@@ -303,6 +308,17 @@ class SiameseXML(ExtremeClassifier):
         self.history_ = [losses for _, losses in made]
         self.n_samples_ = int(labels.shape[0])
         return self._with(towers, whole.label_features, _counts(labels))
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: parts that speak of other labels or signs."""
+        companion, judge = self.companion_, self.judge_
+        if companion is not None and companion.n_labels_ > self.n_labels_:
+            yield f"has {self.n_labels_} labels, and its companion {companion.n_labels_}"
+        n_signs = 5 if companion is None else 7
+        if isinstance(judge, QuadraticJudge) and len(judge.means) != n_signs:
+            yield f"has {n_signs} signs, and its judge asks for {len(judge.means)}"
+        if isinstance(judge, BoostedJudge) and judge.signs.max(initial=-1) >= n_signs:
+            yield f"has {n_signs} signs, and its judge asks for {judge.signs.max() + 1}"
 
     def encode(self, X: Any) -> FloatArray:
         """Vectors of samples, or of label features: `(n, dim)`, of length 1, by the first tower."""

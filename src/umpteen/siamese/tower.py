@@ -1,8 +1,9 @@
 """A trained model: the encoder in numpy, and three vectors per label."""
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from scipy.special import erf
 
 from umpteen.kernels.nearest import product
 from umpteen.search import LabelIndex
-from umpteen.storage import storable
+from umpteen.storage import Given, OneOf, Shape, Sizes, storable
 from umpteen.validation import Features, as_csr, unit_rows
 
 FloatArray = npt.NDArray[np.float32]
@@ -24,9 +25,9 @@ IntArray = npt.NDArray[np.int32]
 class TrainedEncoder:
     """What `Encoder` computes; a row's bits do not depend on the rows beside it."""
 
-    table: FloatArray  # (n_features, dim)
-    matrix: FloatArray | None  # (dim, dim)
-    activation: str
+    table: Annotated[FloatArray, Shape("features", "dim")]
+    matrix: Annotated[FloatArray, Shape("dim", "dim")] | None
+    activation: Annotated[str, OneOf("relu", "gelu")]
 
     def bags(self, X: Features) -> FloatArray:
         """f, the part before the residual block."""
@@ -56,11 +57,17 @@ class Tower:
     third of the time.
     """
 
-    encoder: TrainedEncoder
-    texts: FloatArray  # (n_labels, dim), as the other two: of length 1, or zeros
-    centroids: FloatArray
-    classifiers: FloatArray
-    index: LabelIndex
+    encoder: Annotated[TrainedEncoder, Given("features", "dim")]
+    texts: Annotated[FloatArray, Shape("labels", "dim")]  # as the others, of length 1 or zeros
+    centroids: Annotated[FloatArray, Shape("labels", "dim")]
+    classifiers: Annotated[FloatArray, Shape("labels", "dim")]
+    index: Annotated[LabelIndex, Given("labels")]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: an index over vectors of another length."""
+        expected = self.texts.shape[1] * (1 if self.encoder.matrix is None else 2)
+        if self.index.vectors.shape[1] != expected:
+            yield f"has an index of {self.index.vectors.shape[1]} numbers, expected {expected}"
 
     @classmethod
     def of(

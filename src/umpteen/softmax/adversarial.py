@@ -3,7 +3,7 @@
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from umpteen.softmax.prediction import Answers
 from umpteen.softmax.starting import start_at_centroids, typical_length
 from umpteen.softmax.training import Kept, Plan, State, train
 from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form
+from umpteen.storage import Given, Shape
 from umpteen.storage.checkpoints import deciding_settings, fingerprint, read_checkpoint
 from umpteen.validation import (
     N_JOBS,
@@ -118,6 +119,7 @@ class AdversarialSoftmax(ExtremeClassifier):
     array([1, 2], dtype=int32)
     """
 
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("checkpoint",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "noise": [StrOptions({"auto", "tree", "frequency", "uniform"}), NoiseTree],
         "objective": [StrOptions(set(OBJECTIVES))],
@@ -142,9 +144,9 @@ class AdversarialSoftmax(ExtremeClassifier):
         "verbose": VERBOSE,
     }
 
-    noise_: Noise
-    scores_: DenseScores | SparseScores
-    counts_: npt.NDArray[np.int64]
+    noise_: Annotated[Noise, Given("features", "labels")]
+    scores_: Annotated[DenseScores | SparseScores, Given("features", "labels")]
+    counts_: Annotated[npt.NDArray[np.int64], Shape("labels")]
     feature_length_: float
     frequency_discount_: float
     validation_scores_: list[float]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from umpteen.kernels.noise import (
 )
 from umpteen.kernels.noise_tree import NoiseArrays
 from umpteen.softmax.noise_tree import NoiseTree
-from umpteen.storage import storable
+from umpteen.storage import Given, Shape, Within, storable
 from umpteen.validation import Features
 
 FloatArray = npt.NDArray[np.float32]
@@ -41,9 +41,9 @@ class Noise:
     Without a tree the share is 1. Frequencies are counts plus one, or all equal.
     """
 
-    share: float
-    frequencies: npt.NDArray[np.float64]  # (n_classes,), adding up to 1
-    tree: NoiseTree | None
+    share: Annotated[float, Within(0, 1.5)]
+    frequencies: Annotated[npt.NDArray[np.float64], Shape("labels"), Within(1e-300, 1.5)]
+    tree: Annotated[NoiseTree, Given("features", "labels")] | None
 
     @cached_property
     def arrays(self) -> MixtureArrays:

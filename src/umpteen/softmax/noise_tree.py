@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.choosing import choose_regularizers
 from umpteen.softmax.growing import depth_of, grow, samples_by_class
 from umpteen.softmax.reduction import Reduction
+from umpteen.storage import Given, Index, Shape, Size, Sizes, Within
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
@@ -84,16 +85,21 @@ class NoiseTree(BaseEstimator):
         "verbose": VERBOSE,
     }
 
-    n_features_in_: int
-    n_classes_: int
-    reduction_: Reduction
-    weights_: FloatArray
-    biases_: FloatArray
-    label_of_: IntArray
-    leaf_of_: IntArray
+    n_features_in_: Annotated[int, Size("features")]
+    n_classes_: Annotated[int, Size("labels"), Within(1, 2**31)]
+    reduction_: Annotated[Reduction, Given("features", "dim")]
+    weights_: Annotated[FloatArray, Shape("leaves", "dim")]
+    biases_: Annotated[FloatArray, Shape("leaves")]
+    label_of_: Annotated[IntArray, Shape("leaves"), Within(-1, "labels")]
+    leaf_of_: Annotated[IntArray, Shape("labels"), Index("leaves")]
     log_likelihood_: float
     n_rounds_: IntArray
     regularizers_: npt.NDArray[np.float64]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: a tree that is not full."""
+        if len(self.label_of_).bit_count() != 1:
+            yield f"has {len(self.label_of_)} leaves, expected a power of two"
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Few features out of many: principal components at unit variance, for sparse and dense rows."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ from scipy.linalg import eigh, qr, svd
 from umpteen import parallel
 from umpteen.kernels.noise_tree import reduce_dense, reduce_sparse
 from umpteen.kernels.topk import frozen_csr
-from umpteen.storage import storable
+from umpteen.storage import Shape, storable
 from umpteen.validation import Features
 
 _MOST_EXACT = 2048  # features of dense rows whose covariance is decomposed as it is
@@ -30,9 +31,9 @@ DoubleArray = npt.NDArray[np.float64]
 class Reduction:
     """z = (x.components - offset) * scale: mean 0 and variance 1 over the rows it was made of."""
 
-    components: FloatArray  # (d, dim), columns of unit length
-    offset: DoubleArray  # (dim,)
-    scale: DoubleArray  # (dim,)
+    components: Annotated[FloatArray, Shape("features", "dim")]  # columns of unit length
+    offset: Annotated[DoubleArray, Shape("dim")]
+    scale: Annotated[DoubleArray, Shape("dim")]
 
     @classmethod
     def of(cls, X: Features, dim: int, seed: int) -> "Reduction":

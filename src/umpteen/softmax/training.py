@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from umpteen.softmax.noise import Noise
 from umpteen.softmax.parts import Judgement
 from umpteen.softmax.refreshing import refreshed
 from umpteen.softmax.weights import DenseScores, SparseScores
-from umpteen.storage import storable
+from umpteen.storage import Given, storable
 from umpteen.validation import Features
 
 _CHUNK = 16_384  # visits whose negatives are drawn at a time
@@ -44,8 +45,8 @@ class Plan:
 class State:
     """All that a later epoch needs to know about earlier ones."""
 
-    model: Model
-    noise: Noise
+    model: Annotated[Model, Given("features", "labels")]
+    noise: Annotated[Noise, Given("features", "labels")]
     bounds: npt.NDArray[np.float64]  # one per sample, of augment-and-reduce
     seed: int
     epoch: int = 0

@@ -5,8 +5,9 @@ its own training samples have any: what only other classes' samples have can do 
 against it, and without it weights take as much room as the samples do (docs/softmax.md).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from umpteen.kernels.sampled_softmax import (
     train_sparse,
 )
 from umpteen.kernels.topk import frozen_csr
-from umpteen.storage import storable
+from umpteen.storage import Shape, Sizes, storable
 from umpteen.validation import Features
 
 FloatArray = npt.NDArray[np.float32]
@@ -34,10 +35,16 @@ _FIRST_SQUARE = 1e-8  # in Adagrad's sums: the first step is as long as the lear
 class DenseScores:
     """Every class has a weight for every feature."""
 
-    weights: FloatArray  # (n_classes, d)
-    biases: FloatArray
+    weights: Annotated[FloatArray, Shape("labels", "features")]
+    biases: Annotated[FloatArray, Shape("labels")]
     weight_squares: FloatArray  # sums of squared gradients, which Adagrad divides by
-    bias_squares: FloatArray
+    bias_squares: Annotated[FloatArray, Shape("labels")]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: at rest each class has one mean of squares."""
+        n_classes, n_features = self.weights.shape
+        if self.weight_squares.shape not in ((n_classes, 1), (n_classes, n_features)):
+            yield f"has squares of shape {self.weight_squares.shape}"
 
     @classmethod
     def zeros(cls, n_classes: int, n_features: int) -> Self:
@@ -86,10 +93,17 @@ class DenseScores:
 class SparseScores:
     """A class has weights at the features of its own samples."""
 
-    weights: csr_matrix  # (n_classes, d), with explicit zeros
-    biases: FloatArray
+    weights: Annotated[csr_matrix, Shape("labels", "features")]  # with explicit zeros
+    biases: Annotated[FloatArray, Shape("labels")]
     weight_squares: FloatArray  # as the weights' data
-    bias_squares: FloatArray
+    bias_squares: Annotated[FloatArray, Shape("labels")]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: at rest each class has one mean of squares."""
+        if self.weight_squares.shape not in ((len(self.biases),), (self.weights.nnz,)):
+            yield f"has squares of shape {self.weight_squares.shape}"
+        if self.weights.dtype != np.float32:
+            yield f"has weights of {self.weights.dtype}"
 
     @classmethod
     def zeros(cls, X: csr_matrix, Y: csr_matrix) -> Self:

@@ -10,16 +10,43 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from umpteen.errors import ModelCorruptError, UmpteenError
+from umpteen.errors import ModelCorruptError, ModelVersionError, UmpteenError
 from umpteen.storage.arrays import open_array
+from umpteen.storage.declarations import (
+    Given,
+    Index,
+    NotEmpty,
+    Offsets,
+    OneOf,
+    Shape,
+    Size,
+    Sizes,
+    Within,
+    is_rising,
+)
 from umpteen.storage.folder import read_manifest, versions, write_model
 from umpteen.storage.packing import pack
 from umpteen.storage.registry import storable
 from umpteen.storage.unpacking import unpack
 
-__all__ = ["load", "save", "storable"]
+__all__ = [
+    "Given",
+    "Index",
+    "NotEmpty",
+    "Offsets",
+    "OneOf",
+    "Shape",
+    "Size",
+    "Sizes",
+    "Within",
+    "is_rising",
+    "load",
+    "save",
+    "storable",
+]
 
 _ATTEMPTS = 10
+_QUICKLY_VERIFIED = 200_000_000  # bytes, whose checksums take a tenth of a second
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:
@@ -49,16 +76,18 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     write_model(Path(path), content, arrays)
 
 
-def load(path: str | PathLike[str], *, mmap: bool = True, verify: bool = False) -> Any:
-    """The model that was saved in the folder `path`; it predicts the same bits as before.
+def load(path: str | PathLike[str], *, mmap: bool = True, verify: bool | None = None) -> Any:
+    """Return the model that was saved in the folder `path`; it predicts the same bits as before.
 
-    With `mmap`, large arrays are read from disk when they are first used, so that a model of
-    any size opens at once and processes share its memory; changes to them stay in memory.
+    With `mmap`, large arrays are read from disk when they are first used, so that processes share
+    their memory; changes to them stay in memory.
 
-    No code of the folder is ever executed. The manifest's own checksum, and the type, shape and
-    file size of every array are always checked; what is inside the arrays only with `verify`,
-    which reads all of them. Use it once for a model that was copied or downloaded: an array
-    whose numbers were damaged could otherwise give wrong answers, or indices out of range.
+    A model from a stranger cannot hurt: no code of the folder is executed, no file outside of it
+    is opened, and everything that is used as an index is found to lead to where it should. The
+    checksums of arrays tell whether a number changed since the model was saved; that reads all of
+    them, so by default it is done for models of up to 200 MB. `verify` says yes or no.
+
+    Models of earlier releases are upgraded as they are read; save them again to keep the result.
     """
     folder = Path(path)
     for _ in range(_ATTEMPTS):
@@ -72,10 +101,15 @@ def load(path: str | PathLike[str], *, mmap: bool = True, verify: bool = False) 
     raise problem
 
 
-def _open(folder: Path, manifest: dict[str, Any], mmap: bool, verify: bool) -> Any:
+def _open(folder: Path, manifest: dict[str, Any], mmap: bool, verify: bool | None) -> Any:
     try:
-        arrays = [open_array(folder, entry, mmap, verify) for entry in manifest["arrays"]]
-        return unpack(manifest["model"], arrays)
+        entries = manifest["arrays"]
+        if verify is None:
+            verify = sum(entry["bytes"] for entry in entries) <= _QUICKLY_VERIFIED
+        arrays = [open_array(folder, entry, mmap, verify) for entry in entries]
+        return unpack(manifest["model"], arrays, str(manifest["versions"]["umpteen"]))
+    except (ModelCorruptError, ModelVersionError) as problem:
+        raise type(problem)(f"{folder} cannot be used: {problem}") from None
     except (UmpteenError, OSError, MemoryError):
         raise
     except Exception as problem:

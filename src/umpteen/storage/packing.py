@@ -16,7 +16,13 @@ from scipy.sparse import csr_array, csr_matrix
 
 from umpteen.errors import NotStorableError, ParameterError
 from umpteen.storage.arrays import Array
-from umpteen.storage.registry import is_estimator, is_fitted, is_storable
+from umpteen.storage.registry import (
+    is_estimator,
+    is_fitted,
+    is_storable,
+    unsaved_parameters,
+    version_of,
+)
 
 Json: TypeAlias = Any
 _Where: TypeAlias = tuple[str, ...]  # the way to a value, for errors: ("Tagger", ".model", "[3]")
@@ -139,7 +145,9 @@ class _Packer:
 
     def _object(self, value: Any, where: _Where) -> Json:
         cls = type(value)
-        packed: Json = {"class": cls.__qualname__, "module": cls.__module__}
+        packed: Json = {
+            "class": cls.__qualname__, "module": cls.__module__, "version": version_of(cls),
+        }  # fmt: skip
         if is_estimator(value):
             packed["parameters"] = self._parameters(value, where)
             state = {name: v for name, v in vars(value).items() if is_fitted(name)}
@@ -148,7 +156,8 @@ class _Packer:
         return {"object": packed | {"state": self._members(state, where)}}
 
     def _parameters(self, estimator: Any, where: _Where) -> Json:
-        parameters = estimator.get_params(deep=False)
+        unsaved, given = unsaved_parameters(type(estimator)), estimator.get_params(deep=False)
+        parameters = {name: value for name, value in given.items() if name not in unsaved}
         for name, value in parameters.items():
             if isinstance(value, np.random.Generator | np.random.RandomState):
                 raise ParameterError(

@@ -1,31 +1,89 @@
-"""Which classes may come out of a model folder, and how one is found by its name."""
+"""Which classes may come out of a model folder, in which versions, and how one is found by name."""
 
 import inspect
 import re
-from dataclasses import is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, is_dataclass
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
-from umpteen.errors import MissingExtraError, ModelCorruptError
+from umpteen.errors import MissingExtraError, ModelCorruptError, ModelVersionError
 
 _Class = TypeVar("_Class", bound=type)
 
-_storable: dict[tuple[str, str], type] = {}  # by module and name
+Members: TypeAlias = dict[str, Any]
+Upgrade: TypeAlias = Callable[[Members, Members], object]
+
+MOVED: dict[tuple[str, str], tuple[str, str]] = {}
+"""Where classes of ours went, as (module, name): old models name them by where they were."""
 
 _OUR_MODULE = re.compile(r"umpteen(\.(?!__)\w+)+")
 
 
-def storable(cls: _Class) -> _Class:
+@dataclass(frozen=True, eq=False)
+class Storable:
+    """A class that may come out of a model folder, and how its older versions are brought up."""
+
+    cls: type
+    version: int = 1
+    upgrades: Mapping[int, Upgrade] = field(default_factory=dict)
+
+    def upgrade(self, version: Any, parameters: Members, state: Members, made_by: str) -> None:
+        """Bring what an older version stored to this one, in place."""
+        if type(version) is not int or version < 1:
+            raise ModelCorruptError(f"a {self.cls.__name__} has the version {version!r}")
+        if version > self.version:
+            raise ModelVersionError(
+                f"its {self.cls.__name__} is of version {version}, and this umpteen reads up to "
+                f"version {self.version}. {newer(made_by)}"
+            )
+        for step in range(version, self.version):
+            if step in self.upgrades:
+                self.upgrades[step](parameters, state)
+
+
+_registered: dict[tuple[str, str], Storable] = {}  # by module and name
+
+
+@overload
+def storable(cls: _Class) -> _Class: ...
+@overload
+def storable(
+    *, version: int = ..., upgrades: Mapping[int, Upgrade] | None = ...
+) -> Callable[[_Class], _Class]: ...
+
+
+def storable(cls: Any = None, *, version: int = 1, upgrades: Any = None) -> Any:
     """Allow a dataclass or a scikit-learn estimator inside saved models (a decorator).
 
     Subclasses of `ExtremeClassifier` are storable without it.
+
+    **When a class changes**, models that were saved before must still load. A new field of a
+    dataclass needs a default, and a new parameter of an estimator has one: that is all. Where a
+    field is renamed, removed or changes its meaning, raise `version` by one and give the step from
+    the version before: `upgrades={1: function}`, where `function(parameters, state)` changes the
+    stored constructor parameters (empty for a dataclass) and the stored fields in place.
+
+    >>> def in_percent(parameters, state):
+    ...     state["shares"] = [100 * share for share in state["shares"]]
+    >>> @storable(version=2, upgrades={1: in_percent})
+    ... @dataclass
+    ... class Shares:
+    ...     shares: list[float]
+    ...     unit: str = "%"
     """
+    if cls is None:
+        return lambda cls: _register(cls, version, upgrades or {})
+    return _register(cls, version, {})
+
+
+def _register(cls: Any, version: int, upgrades: Mapping[int, Upgrade]) -> Any:
     if not (is_dataclass(cls) or is_estimator(cls)):
         raise TypeError(
             f"{cls.__name__} is neither a dataclass nor an estimator; "
             "write @storable above @dataclass, not below"
         )
-    _storable[_key(cls)] = cls
+    _registered[_key(cls)] = Storable(cls, version, upgrades)
     return cls
 
 
@@ -41,21 +99,46 @@ def is_fitted(name: str) -> bool:
 
 def is_storable(value: Any) -> bool:
     """Whether the class of `value` was registered."""
-    return _key(type(value)) in _storable
+    return _key(type(value)) in _registered
 
 
-def find_class(module: str, name: str) -> type:
+def version_of(cls: type) -> int:
+    """The version in which objects of a registered class are written."""
+    return _registered[_key(cls)].version
+
+
+def unsaved_parameters(cls: Any) -> frozenset[str]:
+    """Constructor parameters that name files: they are neither saved nor taken from a model.
+
+    A model may come from a stranger, and must not decide what is read or written here.
+    """
+    return frozenset(getattr(cls, "_unsaved_parameters", ()))
+
+
+def find_class(module: str, name: str, made_by: str = "") -> Storable:
     """The storable class of that name; of modules not yet imported, only ours are."""
-    cls = _storable.get((module, name)) or _of_umpteen(module, name) or _by_name(name)
-    if cls is None or inspect.isabstract(cls):
+    module, name = MOVED.get((module, name), (module, name))
+    found = _registered.get((module, name)) or _of_umpteen(module, name) or _by_name(name)
+    if found is None or inspect.isabstract(found.cls):
+        advice = "If it is a class of your own, import it before umpteen.load"
+        if _OUR_MODULE.fullmatch(module):
+            advice = newer(made_by)
         raise ModelCorruptError(
-            f"the model holds a {name!r} of module {module!r}, which is not known here. If it is "
-            "a class of your own, import it before umpteen.load; otherwise upgrade umpteen"
+            f"the model holds a {name!r} of module {module!r}, which is not known here. {advice}"
         )
-    return cls
+    return found
 
 
-def _of_umpteen(module: str, name: str) -> type | None:
+def newer(made_by: str) -> str:
+    """What to do about a model that this version cannot read."""
+    here = import_module("umpteen").__version__
+    return (
+        f"The model was made by umpteen {made_by or 'of another version'}; this is {here}: "
+        "pip install --upgrade umpteen"
+    )
+
+
+def _of_umpteen(module: str, name: str) -> Storable | None:
     if not _OUR_MODULE.fullmatch(module):
         return None
     try:
@@ -65,18 +148,18 @@ def _of_umpteen(module: str, name: str) -> type | None:
             raise MissingExtraError(
                 f"a model with a {name} needs {error.name!r}, which is not installed"
             ) from error
-    return _storable.get((module, name)) or _public(name)
+    return _registered.get((module, name)) or _public(name)
 
 
-def _public(name: str) -> type | None:
+def _public(name: str) -> Storable | None:
     """A public class of ours, wherever it lives by now."""
     cls = getattr(import_module("umpteen"), name, None)
-    return cls if cls in _storable.values() else None
+    return _registered.get(_key(cls)) if isinstance(cls, type) else None
 
 
-def _by_name(name: str) -> type | None:
+def _by_name(name: str) -> Storable | None:
     """A class of the user's that was in another module (often `__main__`) when it was saved."""
-    candidates = [cls for (_, known), cls in _storable.items() if known == name]
+    candidates = [found for (_, known), found in _registered.items() if known == name]
     return candidates[0] if len(candidates) == 1 else None
 
 

@@ -1,7 +1,7 @@
 """From the JSON and the arrays of a model folder back to the model; the inverse of `pack`."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 import numpy as np
@@ -9,18 +9,26 @@ from scipy.sparse import csr_array, csr_matrix
 
 from umpteen.errors import ModelCorruptError
 from umpteen.storage.arrays import Array, number_dtype
+from umpteen.storage.checking import check_loaded
+from umpteen.storage.declarations import Within, is_rising
 from umpteen.storage.packing import Json
-from umpteen.storage.registry import find_class, is_estimator, is_fitted
+from umpteen.storage.registry import find_class, is_estimator, is_fitted, unsaved_parameters
 
 
-def unpack(content: Json, arrays: list[Array]) -> Any:
-    """What `pack` made `content` and `arrays` of."""
-    return _Unpacker(arrays).unpack(content)
+def unpack(content: Json, arrays: list[Array], made_by: str = "") -> Any:
+    """What `pack` made `content` and `arrays` of, found to be what its classes declare.
+
+    `made_by` is the version of umpteen that wrote it: older ones are upgraded.
+    """
+    model = _Unpacker(arrays, made_by).unpack(content)
+    check_loaded(model)
+    return model
 
 
 class _Unpacker:
-    def __init__(self, arrays: list[Array]) -> None:
+    def __init__(self, arrays: list[Array], made_by: str) -> None:
         self.arrays = arrays
+        self.made_by = made_by
 
     def unpack(self, content: Json) -> Any:
         if isinstance(content, list):
@@ -74,16 +82,18 @@ class _Unpacker:
         _check_csr(data, indices, indptr, shape)
         matrix = cls(shape)
         matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
-        matrix.has_canonical_format = content["canonical"]
-        matrix.has_sorted_indices = content["sorted"]
+        if content["canonical"] and not matrix.has_canonical_format:
+            raise ModelCorruptError(f"a sparse matrix of shape {shape} is not in order, as it says")
         return matrix
 
     def _object(self, content: Json) -> Any:
-        cls = find_class(content["module"], content["class"])
+        found = find_class(content["module"], content["class"], self.made_by)
+        parameters = self._members(content.get("parameters", {}))
         state = self._members(content["state"])
-        if is_estimator(cls):
-            return _estimator(cls, self._members(content["parameters"]), state)
-        return _dataclass(cls, state)
+        found.upgrade(content.get("version", 1), parameters, state, self.made_by)
+        if is_estimator(found.cls):
+            return _estimator(found.cls, parameters, state)
+        return _dataclass(found.cls, state, self.made_by)
 
     def _members(self, members: dict[str, Json]) -> dict[str, Any]:
         return {name: self.unpack(value) for name, value in members.items()}
@@ -103,7 +113,8 @@ class _Unpacker:
 
 
 def _estimator(cls: type, parameters: dict[str, Any], state: dict[str, Any]) -> Any:
-    estimator = cls(**parameters)
+    unsaved = unsaved_parameters(cls)
+    estimator = cls(**{name: each for name, each in parameters.items() if name not in unsaved})
     if not all(map(is_fitted, state)):
         raise ModelCorruptError(f"a {cls.__name__} cannot have the attributes {sorted(state)}")
     for name, value in state.items():
@@ -111,29 +122,40 @@ def _estimator(cls: type, parameters: dict[str, Any], state: dict[str, Any]) -> 
     return estimator
 
 
-def _dataclass(cls: Any, state: dict[str, Any]) -> Any:
-    """Without `__init__`, so that nothing is computed or converted a second time."""
-    names = {field.name for field in fields(cls)}
-    if names != set(state):
+def _dataclass(cls: Any, state: dict[str, Any], made_by: str) -> Any:
+    """Without `__init__`, so that nothing is computed or converted a second time.
+
+    A field that was not stored is one that the class did not have yet: it gets its default.
+    """
+    defaults = {field.name: _default(field) for field in fields(cls)}
+    unknown = [*state.keys() - defaults.keys()]
+    missing = [name for name in defaults if name not in state and defaults[name] is MISSING]
+    if unknown or missing:
         raise ModelCorruptError(
             f"the model holds a {cls.__name__} with fields {sorted(state)}, but here it has "
-            f"{sorted(names)}: use the version of umpteen that saved the model"
+            f"{sorted(defaults)}: use the version of umpteen that saved it ({made_by})"
         )
     instance = cls.__new__(cls)
-    for name, value in state.items():
+    for name, value in (defaults | state).items():
         object.__setattr__(instance, name, value)  # also where the dataclass is frozen
     return instance
 
 
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
 def _check_csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...]) -> None:
-    """What can be checked without reading the arrays."""
     fits = (
         data.ndim == indices.ndim == indptr.ndim == 1
         and len(shape) == 2
         and len(indptr) == shape[0] + 1
         and indices.dtype == indptr.dtype in (np.int32, np.int64)
+        and data.dtype.isnative
         and indptr[0] == 0
         and indptr[-1] == len(indices) == len(data)
+        and is_rising(indptr)
+        and Within(0, shape[1]).fault(indices, {}) is None
     )
     if not fits:
         raise ModelCorruptError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.metrics.hits import found_in
-from umpteen.storage import storable
+from umpteen.storage import NotEmpty, Shape, Within, storable
 from umpteen.tagger.held_out import RANKS, HeldOut
 
 _HELD_OUT, _MOST_HELD_OUT, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
@@ -35,9 +36,11 @@ class Calibration:
     a sample's labels does not change, and different scores get different probabilities.
     """
 
-    knots: FloatArray
-    heights: FloatArray
-    weights: FloatArray  # of logit p, its distance from the best, log of the sum, and 1
+    knots: Annotated[FloatArray, Shape("steps"), NotEmpty()]
+    heights: Annotated[FloatArray, Shape("steps"), Within(0, 1)]
+    weights: Annotated[
+        FloatArray, Shape(4)
+    ]  # of logit p, its distance from the best, log of the sum, and 1
 
     @classmethod
     def learn(cls, top: TopK, hits: BoolArray) -> "Calibration":

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
 from umpteen.metrics.hits import found_in
-from umpteen.storage import storable
+from umpteen.storage import Shape, Within, storable
 from umpteen.validation import check_label_lists, check_texts
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ RANKS = 20  # answers per sample that take part
 class HeldOut:
     """Answers to samples that were not learned from: probabilities and which are right."""
 
-    labels: npt.NDArray[np.int32]  # (samples, k)
-    probabilities: npt.NDArray[np.float32]
-    hits: npt.NDArray[np.bool_]
-    n_relevant: npt.NDArray[np.int64]  # (labels,) samples that each label is relevant to
+    labels: Annotated[npt.NDArray[np.int32], Shape("samples", "k"), Within(-1, "labels")]
+    probabilities: Annotated[npt.NDArray[np.float32], Shape("samples", "k")]
+    hits: Annotated[npt.NDArray[np.bool_], Shape("samples", "k")]
+    n_relevant: Annotated[npt.NDArray[np.int64], Shape("labels")]  # samples of each label
 
     @classmethod
     def of(cls, top: TopK, Y: csr_matrix) -> "HeldOut":

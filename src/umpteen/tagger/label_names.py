@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from umpteen.data.samples import Samples
 from umpteen.data.vocabulary import label_vocabulary
 from umpteen.errors import LabelsError
-from umpteen.storage import storable
+from umpteen.storage import Index, Shape, storable
 
 _MOST_COMPARED = 100_000  # names that are looked at for what was meant: a second or so
 
@@ -28,8 +28,8 @@ class LabelNames:
     {'a': 0, 'c': 2, 'd': 3}
     """
 
-    names: list[str]
-    removed: list[int] = field(default_factory=list)
+    names: Annotated[list[str], Shape("labels")]
+    removed: Annotated[list[int], Index("labels")] = field(default_factory=list)
 
     @classmethod
     def of(cls, labels: list[list[str]], label_texts: Mapping[str, str] | None = None) -> Self:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
-from umpteen.storage import storable
+from umpteen.storage import Shape, storable
 
 
 @storable
@@ -18,9 +18,9 @@ from umpteen.storage import storable
 class Replay:
     """Features, labels and perhaps the texts of some training samples."""
 
-    X: csr_matrix
-    Y: csr_matrix
-    texts: list[str] | None = None
+    X: Annotated[csr_matrix, Shape("samples", "features")]
+    Y: Annotated[csr_matrix, Shape("samples", "labels")]
+    texts: Annotated[list[str], Shape("samples")] | None = None
 
     @classmethod
     def drawn(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from numbers import Integral
 from os import PathLike
-from typing import Any, ClassVar, Self, overload
+from typing import Annotated, Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import NotFittedError, ParameterError
 from umpteen.linear import LabelTree
 from umpteen.report import Report
+from umpteen.storage import Given, Shape, Within
 from umpteen.tagger.calibration import Calibration, hold_out
 from umpteen.tagger.evaluating import evaluate_tagger
 from umpteen.tagger.evidence import seen_features, without_guesses
@@ -88,17 +89,17 @@ class Tagger(BaseEstimator):
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 
-    classifier_: ExtremeClassifier
-    vectorizer_: Any
-    seen_features_: npt.NDArray[np.bool_]
-    label_names_: LabelNames
-    label_counts_: npt.NDArray[np.int64]
-    n_samples_: int
-    n_added_: int
+    classifier_: Annotated[ExtremeClassifier, Given("features", "labels")]
+    vectorizer_: Annotated[Any, Given("features")]
+    seen_features_: Annotated[npt.NDArray[np.bool_], Shape("features")]
+    label_names_: Annotated[LabelNames, Given("labels")]
+    label_counts_: Annotated[npt.NDArray[np.int64], Shape("labels"), Within(0, 2**62)]
+    n_samples_: Annotated[int, Within(0, 2**62)]
+    n_added_: Annotated[int, Within(0, 2**62)]
     calibration_: Calibration | None
-    held_out_: HeldOut | None
-    thresholds_: Thresholds | None
-    replay_: Replay
+    held_out_: Annotated[HeldOut, Given("labels")] | None
+    thresholds_: Annotated[Thresholds, Given("labels")] | None
+    replay_: Annotated[Replay, Given("features", "labels")]
 
     def __init__(
         self,

@@ -4,14 +4,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
-from umpteen.storage import storable
+from umpteen.storage import Shape, storable
 from umpteen.tagger.held_out import HeldOut, judged
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Thresholds:
     metric: str
     least: float
     reached: float
-    per_label: npt.NDArray[np.float32] | None = None
+    per_label: Annotated[npt.NDArray[np.float32], Shape("labels")] | None = None
 
     def apply(self, top: TopK, min_labels: int = 0) -> TopK:
         """Take away the answers below their threshold."""

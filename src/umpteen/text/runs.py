@@ -1,6 +1,6 @@
 """Single texts: their words and runs of words by name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,15 @@ EMPTY: Table = np.zeros(1, np.int32), np.zeros(0, np.uint64)
 def table(keys: npt.NDArray[np.uint64]) -> Table:
     """A table that finds `keys`."""
     return index(keys), keys
+
+
+def table_faults(table: Table) -> Iterator[str]:
+    """Yield what is wrong with a loaded table: without a free slot, no search in it would end."""
+    slots, keys = table
+    if slots.ndim != 1 or keys.ndim != 1 or len(slots).bit_count() != 1:
+        yield f"has a table of {slots.shape} slots, expected a power of two"
+    elif slots.min() != 0 or slots.max() > len(keys):
+        yield f"has slots that do not lead to its {len(keys)} hashes"
 
 
 def stop_table(stop_words: Sequence[str] | None) -> Table:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from umpteen.errors import ModelNotFoundError
 from umpteen.extras import require
-from umpteen.storage import storable
+from umpteen.storage import Size, storable
 from umpteen.validation import check_parameters, check_texts, unit_rows
 
 
@@ -34,7 +34,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         "batch_size": [Interval(Integral, 1, None, closed="left")],
     }
 
-    n_features_: int
+    n_features_: Annotated[int, Size("features")]
     _encoder: Any = None
 
     def __init__(self, model: str, *, batch_size: int = 32) -> None:

@@ -1,8 +1,8 @@
 """Vectorizer: texts in, sparse features out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,10 @@ from umpteen import parallel
 from umpteen.errors import FeaturesError, NotFittedError, ParameterError
 from umpteen.kernels.ngrams import count_texts
 from umpteen.kernels.tfidf import find_columns, weigh_texts
-from umpteen.storage import storable
+from umpteen.storage import Shape, Size, Sizes, storable
 from umpteen.text.letters import letters
 from umpteen.text.reading import blocks, utf8
-from umpteen.text.runs import EMPTY, Table, named_runs, stop_table
+from umpteen.text.runs import EMPTY, Table, named_runs, stop_table, table_faults
 from umpteen.text.vocabulary import Counts, Vocabulary
 from umpteen.validation import N_JOBS, check_parameters, check_texts
 
@@ -81,11 +81,18 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         "n_jobs": N_JOBS,
     }
 
-    n_features_: int
+    n_features_: Annotated[int, Size("features")]
     n_first_: int  # columns that `fit` filled
-    idf_: npt.NDArray[np.float32]
+    idf_: Annotated[npt.NDArray[np.float32], Shape("features")]
     vocabulary_: Vocabulary | None  # None if hashing
     stop_table_: Table
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: words that have no column."""
+        n_known = self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.runs)
+        if not 0 < n_known <= self.n_features_ or not 0 <= self.n_first_ <= self.n_features_:
+            yield f"has {n_known} features in {self.n_features_} columns"
+        yield from table_faults(self.stop_table_)
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """The runs of words that became features, in alphabetical order."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,8 @@ import numpy.typing as npt
 from umpteen import parallel
 from umpteen.kernels.hashing import index, places
 from umpteen.kernels.ngrams import N_PARTITIONS, add_counts
-from umpteen.storage import storable
-from umpteen.text.runs import Table, table
+from umpteen.storage import Shape, Sizes, Within, storable
+from umpteen.text.runs import Table, table, table_faults
 
 Counts = tuple[Any, Any, Any]  # of a block of texts, as `kernels.ngrams.count_texts` gives them
 _Array = npt.NDArray[Any]
@@ -23,8 +23,14 @@ class Vocabulary:
     """Feature i is made of the words `runs[i]`, -1 for no more words; `table` finds its hash."""
 
     table: Table
-    runs: npt.NDArray[np.int32]  # (n_features, longest)
-    words: list[str]
+    runs: Annotated[npt.NDArray[np.int32], Shape("known", "longest"), Within(-1, "words")]
+    words: Annotated[list[str], Shape("words")]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: a table that does not find its keys."""
+        if len(self.table[1]) != len(self.runs):
+            yield f"has {len(self.table[1])} hashes for {len(self.runs)} features"
+        yield from table_faults(self.table)
 
     @classmethod
     def learn(

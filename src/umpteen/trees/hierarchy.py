@@ -1,8 +1,10 @@
 """Trees over labels: balanced, of any branching, by repeated spherical 2-means."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,7 @@ from scipy.sparse import csr_matrix
 from umpteen import parallel
 from umpteen.kernels.clustering import bisect
 from umpteen.progress import Verbose, progress_bar
-from umpteen.storage import storable
+from umpteen.storage import Index, Shape, Sizes, storable
 
 IntArray = npt.NDArray[np.int32]
 
@@ -26,8 +28,18 @@ class Hierarchy:
     labels are equally deep. Labels that have no place are absent from `label_order`.
     """
 
-    first_child: IntArray
-    label_order: IntArray
+    first_child: Annotated[IntArray, Shape("nodes + 1")]
+    label_order: Annotated[IntArray, Shape("placed"), Index("labels")]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: numbers of children that are no tree."""
+        first, n_nodes = self.first_child, self.n_nodes
+        if n_nodes < 1 or first[-1] != n_nodes + len(self.label_order):
+            yield f"does not have {n_nodes} nodes over {len(self.label_order)} labels"
+        elif (np.diff(first) < 0).any() or (first[:-1] <= np.arange(n_nodes)).any():
+            yield "has children that do not come after their parents"
+        elif self.layers()[-1].stop != n_nodes:
+            yield "has labels that are not equally deep"
 
     @property
     def n_nodes(self) -> int:

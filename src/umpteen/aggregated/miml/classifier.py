@@ -1,7 +1,8 @@
 """CoAttentionMIML: a network for labels that are known of bags only."""
 
+from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from umpteen.errors import FeaturesError, GroupsError, LabelsError
 from umpteen.neural.device import find_device, one_thread
 from umpteen.parallel import run
 from umpteen.progress import Verbose, progress_bar
+from umpteen.storage import Index, NotEmpty, Shape, Sizes
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
@@ -98,11 +100,22 @@ class CoAttentionMIML(ExtremeClassifier):
         "verbose": VERBOSE,
     }
 
-    coefs_: list[Floats]  # the last one (hidden, n_concepts * seen labels)
-    intercepts_: list[Floats]
-    seen_labels_: npt.NDArray[np.int32]
-    label_embeddings_: Features  # (n_labels, n_features)
+    coefs_: Annotated[list[Floats], Shape("layers"), NotEmpty()]
+    intercepts_: Annotated[list[Floats], Shape("layers")]
+    seen_labels_: Annotated[npt.NDArray[np.int32], Shape("seen"), NotEmpty(), Index("labels")]
+    label_embeddings_: Annotated[Features, Shape("labels", "features")]
     validation_scores_: list[float]
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: layers that do not fit one another."""
+        width = self.n_features_in_
+        for weights, biases in zip(self.coefs_, self.intercepts_, strict=True):
+            if weights.ndim != 2 or len(weights) != width or biases.shape != weights.shape[1:]:
+                yield f"has a layer of shape {weights.shape} after one of {width} outputs"
+                return
+            width = len(biases)
+        if width == 0 or width % len(self.seen_labels_):
+            yield f"has {width} concepts for {len(self.seen_labels_)} labels"
 
     def __init__(
         self,

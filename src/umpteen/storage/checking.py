@@ -1,0 +1,148 @@
+"""Whether a loaded object is what its classes declare: types, shapes, and what indices point at."""
+
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
+
+from umpteen.errors import ModelCorruptError
+from umpteen.storage.declarations import BINDING, VALUES, Given, Sizes
+from umpteen.storage.registry import is_estimator, is_fitted, is_storable
+
+_PLAIN: dict[Any, tuple[type, ...]] = {
+    int: (int, np.integer),
+    float: (float, int, np.floating, np.integer),
+    bool: (bool, np.bool_),
+    str: (str,),
+}
+
+
+def check_loaded(model: Any) -> None:
+    """Raise `ModelCorruptError` unless a model and all within are as their classes declare."""
+    _check_object(model, {}, type(model).__name__)
+
+
+def _check_object(value: Any, given: Sizes, where: str) -> None:
+    """Types first, then sizes, then contents, then what only the class itself can judge."""
+    if is_estimator(value):
+        _check_parameters(value, where)
+    entries = [
+        entry
+        for name, hint in _declared(type(value)).items()  # type: ignore[arg-type]
+        if hasattr(value, name)
+        for entry in _entries(getattr(value, name), hint, f"{where}.{name}")
+    ]
+    sizes = dict(given)
+    for kinds in (BINDING, VALUES):
+        for entry in entries:
+            for note in entry.notes:
+                fault = note.fault(entry.value, sizes) if isinstance(note, kinds) else None
+                if fault:
+                    raise _corrupt(entry.where, fault)
+    for entry in entries:
+        if is_storable(entry.value):
+            names = {name for note in entry.notes if isinstance(note, Given) for name in note.names}
+            handed = {name: sizes[name] for name in names if name in sizes}
+            _check_object(entry.value, handed, entry.where)
+    if hasattr(value, "faults"):
+        for fault in value.faults(sizes):
+            raise _corrupt(where, fault)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A value that is no list or dict, and what was noted beside its type."""
+
+    where: str
+    value: Any
+    notes: tuple[Any, ...]
+
+
+def _entries(value: Any, hint: Any, where: str, notes: tuple[Any, ...] = ()) -> Iterator[_Entry]:
+    """A value and those in it, each found to be of its type."""
+    if get_origin(hint) is Annotated:
+        hint, *more = get_args(hint)
+        notes = (*notes, *more)
+    if get_origin(hint) in (Union, types.UnionType):
+        alternatives = [each for each in get_args(hint) if _is_a(value, each)]
+        if not alternatives:
+            raise _wrong_type(value, hint, where)
+        yield from _entries(value, alternatives[0], where, notes)
+        return
+    if not _is_a(value, hint):
+        raise _wrong_type(value, hint, where)
+    if value is not None:
+        yield _Entry(where, value, notes)
+    for number, (inner, inner_hint) in enumerate(_members(value, hint)):
+        yield from _entries(inner, inner_hint, f"{where}[{number}]")
+
+
+def _members(value: Any, hint: Any) -> Iterator[tuple[Any, Any]]:
+    """What a list, dict or tuple holds, with its type; of plain values, one of each type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is list:
+        plain = arguments[0] in _PLAIN
+        inside = {type(each): each for each in value}.values() if plain else value
+        yield from ((each, arguments[0]) for each in inside)
+    elif origin is dict:
+        yield from ((each, arguments[1]) for each in value.values())
+    elif origin is tuple and arguments[-1] is not Ellipsis:
+        yield from zip(value, arguments, strict=True)
+
+
+def _is_a(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type, as far as can be seen without looking inside."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _is_a(value, arguments[0])
+    if hint is Any or getattr(hint, "_is_protocol", False):
+        return True
+    if hint is None or hint is type(None):
+        return value is None
+    if origin is Literal:
+        return type(value) is str and value in arguments
+    if origin is np.ndarray:
+        (wanted,) = get_args(arguments[1]) or (Any,)
+        return isinstance(value, np.ndarray) and (wanted is Any or value.dtype == np.dtype(wanted))
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return isinstance(value, tuple) and len(value) == len(arguments)
+    if hint in _PLAIN:
+        is_flag = isinstance(value, bool | np.bool_)
+        return isinstance(value, _PLAIN[hint]) and is_flag == (hint is bool)
+    return isinstance(value, origin or hint)
+
+
+@cache
+def _declared(cls: Any) -> dict[str, Any]:
+    """The stored fields of a class with their types; those that cannot be told are left out."""
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except (NameError, TypeError, AttributeError):  # of somebody's own class
+        return {}
+    if is_dataclass(cls):
+        return {field.name: hints[field.name] for field in fields(cls) if field.name in hints}
+    return {name: hint for name, hint in hints.items() if is_fitted(name)}
+
+
+def _check_parameters(estimator: Any, where: str) -> None:
+    constraints = getattr(type(estimator), "_parameter_constraints", {})
+    parameters = estimator.get_params(deep=False)
+    try:
+        validate_parameter_constraints(constraints, parameters, type(estimator).__name__)
+    except InvalidParameterError as error:
+        raise _corrupt(where, f"has an impossible parameter: {error}") from None
+
+
+def _wrong_type(value: Any, hint: Any, where: str) -> ModelCorruptError:
+    found = type(value).__name__
+    if isinstance(value, np.ndarray):
+        found = f"an array of {value.dtype}"
+    return _corrupt(where, f"is {found}, expected {getattr(hint, '__name__', hint)}")
+
+
+def _corrupt(where: str, fault: str) -> ModelCorruptError:
+    return ModelCorruptError(f"{where} {fault}: the model is damaged, copy its folder again")
