@@ -160,23 +160,23 @@ def test_text_encoder_takes_texts(monkeypatch):
     """With a stand-in for the library: what is asked of it, and that gradients come through."""
 
     class Letters(torch.nn.Module):
-        def __init__(self, name, *, device, local_files_only):
+        def __init__(self, name, *, device, local_files_only, **settings):
             super().__init__()
             if not local_files_only or name != "here":
                 raise OSError("no network")
             self.table, self.device = torch.nn.Embedding(128, 3), torch.device(device)
 
-        def get_sentence_embedding_dimension(self):
+        def get_embedding_dimension(self):
             return 3
 
-        def tokenize(self, texts):
+        def preprocess(self, texts):
             return {"input_ids": torch.tensor([[ord(text[0])] for text in texts])}
 
         def forward(self, tokens):
             return {"sentence_embedding": self.table(tokens["input_ids"]).mean(1)}
 
     library = type(sys)("sentence_transformers")
-    library.SentenceTransformer = Letters
+    library.SentenceTransformer, library.__version__ = Letters, "6.2.0"
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
     encoder = TextEncoder("here")
     features = encoder(["apple", "pear"])

@@ -1,12 +1,14 @@
 """If these fail, sentence encoders are asked for what they do not have, or download something."""
 
+import json
 import sys
 
 import numpy as np
 import pytest
 
 import umpteen as um
-from umpteen.errors import MissingExtraError, ParameterError, TextsError
+from umpteen.errors import MissingExtraError, NotFittedError, ParameterError, TextsError
+from umpteen.storage.folder import _checksum
 from umpteen.text import SentenceVectors
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -15,13 +17,16 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 class Letters:
     """A stand-in for `SentenceTransformer`: how often a text has each letter."""
 
-    def __init__(self, name, *, device, local_files_only):
+    def __init__(self, name, *, device, local_files_only, trust_remote_code, model_kwargs):
         assert device == "cpu"
-        if not local_files_only or name != "here":
+        assert not trust_remote_code
+        assert model_kwargs == {"use_safetensors": True}
+        if not local_files_only or name not in ("here", "short"):
             raise OSError("no network")
+        self.n_letters = 3 if name == "short" else len(LETTERS)
 
-    def get_sentence_embedding_dimension(self):
-        return len(LETTERS)
+    def get_embedding_dimension(self):
+        return self.n_letters
 
     def encode(self, texts, *, batch_size, show_progress_bar):
         assert batch_size > 0
@@ -32,7 +37,7 @@ class Letters:
 @pytest.fixture
 def library(monkeypatch):
     module = type(sys)("sentence_transformers")
-    module.SentenceTransformer = Letters
+    module.SentenceTransformer, module.__version__ = Letters, "6.2.0"
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
 
 
@@ -53,7 +58,40 @@ def test_a_tagger_reads_by_it_and_is_saved_without_it(model, tmp_path):
     tagger.fit(texts, labels, label_texts={"first": "ab", "last": "yz"})
     assert tagger.predict("zyz", k=1)[0][0] == "last"
     tagger.save(tmp_path / "model")
-    assert um.load(tmp_path / "model").predict("zyz", k=1) == tagger.predict("zyz", k=1)
+    loaded = um.load(tmp_path / "model")
+    with pytest.raises(NotFittedError, match=r"encoder \(here\).*vectorizer_\.open\("):
+        loaded.predict("zyz", k=1)
+    with pytest.raises(ParameterError, match=r"gives 3 numbers.*trained with one that gives 26"):
+        loaded.vectorizer_.open("short")
+    loaded.vectorizer_.open("here")
+    assert loaded.predict("zyz", k=1) == tagger.predict("zyz", k=1)
+
+
+@pytest.mark.usefixtures("library")
+def test_a_model_cannot_say_which_files_are_opened(tmp_path):
+    """A stranger's model could otherwise name a folder whose Python runs."""
+    tagger = um.Tagger(um.LabelTree(), vectorizer=SentenceVectors("here"), calibrate=False)
+    tagger.fit(["aab", "yyz"] * 5, [["first"], ["last"]] * 5).save(tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    for place in ("parameters", "state"):
+        vectorizer = manifest["model"]["object"][place].get("vectorizer")
+        vectorizer = vectorizer or manifest["model"]["object"][place]["vectorizer_"]
+        assert "here" not in vectorizer["object"]["parameters"].values()
+        vectorizer["object"]["parameters"]["model"] = "here"
+    manifest["checksum"] = _checksum(manifest)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    loaded = um.load(tmp_path)
+    with pytest.raises(NotFittedError, match="not part of"):
+        loaded.predict("zyz")
+    with pytest.raises(ParameterError, match="which sentence encoder"):
+        loaded.fit(["aab", "yyz"], [["first"], ["last"]])
+
+
+@pytest.mark.usefixtures("library")
+def test_versions_that_run_code_of_a_folder_are_refused(monkeypatch):
+    monkeypatch.setattr(sys.modules["sentence_transformers"], "__version__", "5.7.0")
+    with pytest.raises(MissingExtraError, match=r"5\.7\.0 runs whatever Python"):
+        SentenceVectors("here").fit([])
 
 
 @pytest.mark.usefixtures("library")

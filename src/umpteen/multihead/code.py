@@ -1,7 +1,7 @@
 """Labels as numbers of several digits, one digit per head (Eq. 10 and 11 of the paper)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, TypeVar
@@ -14,7 +14,7 @@ from torch import Tensor
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.multihead.lengths import balanced_lengths, confusion, descending_lengths
 from umpteen.multihead.orders import clustered_order, shuffled_order
-from umpteen.storage import storable
+from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import Features, check_k
 
 IntArray = npt.NDArray[np.int64]
@@ -56,6 +56,10 @@ class LabelCode:
             )
         if self.order is not None:
             object.__setattr__(self, "order", _permutation(self.order, self.n_labels))
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: what the constructor would refuse."""
+        yield from refusals(self)
 
     @classmethod
     def balanced(cls, n_labels: int, n_heads: int = 2) -> Self:

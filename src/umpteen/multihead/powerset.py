@@ -1,6 +1,7 @@
 """Sets of labels as classes: each head chooses a subset of a few labels (the paper's Table 1)."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from umpteen.multihead.coded import check_batch
 from umpteen.multihead.merging import best_codes
 from umpteen.neural import Head, Targets
 from umpteen.neural.topk import best_labels
-from umpteen.storage import storable
+from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import check_k
 
 _MAX_LABELS_PER_HEAD = 16
@@ -43,6 +44,10 @@ class PowersetCode:
                 f"labels_per_head={self.labels_per_head} would need heads of "
                 f"2**{self.labels_per_head} outputs: take {_MAX_LABELS_PER_HEAD} or fewer"
             )
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: what the constructor would refuse."""
+        yield from refusals(self)
 
     @property
     def n_heads(self) -> int:

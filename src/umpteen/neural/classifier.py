@@ -1,6 +1,6 @@
 """NeuralClassifier: any encoder with any head, trained in one way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
@@ -16,7 +16,7 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import FeaturesError
 from umpteen.neural.checkpoint import Keeper, arrays_of
 from umpteen.neural.decoding import Decoder, check_decoder, decode, fit_decoder
-from umpteen.neural.device import find_device, one_thread, seeded, shared
+from umpteen.neural.device import find_device, one_thread, seeded
 from umpteen.neural.fitting import choose_encoder, flat, image_shape_of, learn_inputs
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
@@ -24,10 +24,11 @@ from umpteen.neural.optimizers import OPTIMIZERS, SCHEDULES, make_optimizers
 from umpteen.neural.recipes import ENCODERS, HEADS, Recipe, as_recipe
 from umpteen.neural.run import Run
 from umpteen.neural.samples import Samples, hold_out
+from umpteen.neural.stored_weights import StoredWeights
 from umpteen.neural.training import Settings, settings_of, train
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
-from umpteen.storage import Given, Index, NotEmpty, Shape
+from umpteen.storage import Given, Index, NotEmpty, Shape, Sizes
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import (
     N_JOBS,
@@ -39,6 +40,7 @@ from umpteen.validation import (
 )
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
+_FEW = 1_000_000  # weights: options up to this are possible in any network
 _ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
 _MOST_JUDGED = 5
 _NOT_OF_TRAINING = ("checkpoint", "checkpoint_every", "decoder", "device", "n_jobs", "verbose")
@@ -296,19 +298,31 @@ class NeuralClassifier(ExtremeClassifier):
 
     def _build(self) -> Network:
         """The network before training."""
+        encoder = self._build_encoder()
+        return Network(encoder, self._build_head(encoder))
+
+    def _build_encoder(self) -> Any:
         sizes = () if "image_shape" in self.encoder_.options else (self.n_features_in_,)
-        encoder = self.encoder_.build(*sizes)
-        return Network(encoder, self.head_.build(encoder.out_features, len(self.seen_labels_)))
+        return self.encoder_.build(*sizes)
+
+    def _build_head(self, encoder: Any) -> Any:
+        return self.head_.build(encoder.out_features, len(self.seen_labels_))
 
     def _ready_network(self, device: torch.device) -> Network:
         """The trained network; of a loaded model it is built when it is first asked."""
         if self.__dict__.get("_network") is None:
-            with seeded(0, device):
-                network = self._build()
-            weights = {name: shared(array) for name, array in self.weights_.items()}
-            network.load_state_dict(weights, assign=True)
-            self._network = network.requires_grad_(False).eval()
+            weights = StoredWeights(self.weights_)
+            encoder = weights.into(self._build_encoder, "encoder.")
+            head = weights.into(lambda: self._build_head(encoder), "head.")
+            self._network = Network(encoder, head).requires_grad_(False).eval()
         return self._network.to(device)
+
+    def faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield what is wrong with a loaded one: parts larger than all of its weights."""
+        most = max(_FEW, sum(array.size for array in self.weights_.values()))
+        for recipe in (self.encoder_, self.head_):
+            if recipe.largest_size() > most:
+                yield f"has {most:,} weights, too few for {recipe}"
 
     def _seed_and_keeper(self, X: Any, Y: Any) -> tuple[int, Keeper]:
         seed = check_seed(self.random_state)

@@ -1,7 +1,7 @@
 """Recipes: which encoder or head, with which options, as something that can be saved."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
@@ -48,6 +48,11 @@ class Recipe:
             raise MissingExtraError(f"{self.path} is not installed: {error}") from error
         if not (isinstance(found, type) and issubclass(found, nn.Module)):
             raise ParameterError(f"{self.path} is not a module of a network")
+        if getattr(found, "kind", "") == "texts":
+            raise ParameterError(
+                f"{self.path} opens files, which a saved model must not: use it in a loop of your "
+                "own, or umpteen.text.SentenceVectors in a Tagger"
+            )
         return found
 
     def build(self, *sizes: Any) -> Any:
@@ -63,12 +68,25 @@ class Recipe:
         except TypeError as error:
             raise ParameterError(f"{cls.__name__} cannot be built: {error}") from error
 
+    def largest_size(self) -> int:
+        """Return the largest whole number among the options, but for seeds."""
+        options = {name: each for name, each in self.options.items() if name != "seed"}
+        return max((_largest(each) for each in options.values()), default=0)
+
     def with_default_loss(self, single_label: bool) -> "Recipe":
         """With the `default_loss` of the class, where it has one and none was chosen."""
         default = getattr(self.find(), "default_loss", None)
         if default is None or "loss" in self.options:
             return self
         return Recipe(self.path, {**self.options, "loss": default(single_label)})
+
+
+def _largest(value: Any) -> int:
+    if is_dataclass(value):
+        value = [getattr(value, each.name) for each in fields(value)]
+    if isinstance(value, list | tuple):
+        return max((_largest(each) for each in value), default=0)
+    return int(value) if isinstance(value, int) else 0
 
 
 def recipe(cls: type[nn.Module], **options: Any) -> Recipe:

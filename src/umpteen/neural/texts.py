@@ -24,8 +24,7 @@ class TextEncoder(nn.Module):
         self.model.requires_grad_(not frozen)
 
     def forward(self, texts: Sequence[str]) -> Tensor:
-        newer = hasattr(self.model, "preprocess")  # versions of the library differ
-        tokens = (self.model.preprocess if newer else self.model.tokenize)(list(texts))
+        tokens = self.model.preprocess(list(texts))
         on_device = {name: values.to(self.model.device) for name, values in tokens.items()}
         features: Tensor = self.model(on_device)["sentence_embedding"]
         return features

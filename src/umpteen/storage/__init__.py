@@ -12,6 +12,7 @@ from typing import Any
 
 from umpteen.errors import ModelCorruptError, ModelVersionError, UmpteenError
 from umpteen.storage.arrays import open_array
+from umpteen.storage.checking import refusals
 from umpteen.storage.declarations import (
     Given,
     Index,
@@ -41,6 +42,7 @@ __all__ = [
     "Within",
     "is_rising",
     "load",
+    "refusals",
     "save",
     "storable",
 ]

@@ -2,14 +2,14 @@
 
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
-from umpteen.errors import ModelCorruptError
+from umpteen.errors import ModelCorruptError, UmpteenError
 from umpteen.storage.declarations import BINDING, VALUES, Given, Sizes
 from umpteen.storage.registry import is_estimator, is_fitted, is_storable
 
@@ -51,6 +51,14 @@ def _check_object(value: Any, given: Sizes, where: str) -> None:
     if hasattr(value, "faults"):
         for fault in value.faults(sizes):
             raise _corrupt(where, fault)
+
+
+def refusals(value: Any) -> Iterator[str]:
+    """Yield what the constructor of a dataclass says against a loaded one, if anything."""
+    try:
+        replace(value)
+    except UmpteenError as error:
+        yield f"is impossible ({error})"
 
 
 @dataclass(frozen=True)

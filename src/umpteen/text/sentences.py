@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from numbers import Integral
+from os import PathLike
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -9,69 +11,119 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 
-from umpteen.errors import ModelNotFoundError
+from umpteen.errors import (
+    MissingExtraError,
+    ModelNotFoundError,
+    NotFittedError,
+    ParameterError,
+)
 from umpteen.extras import require
 from umpteen.storage import Size, storable
 from umpteen.validation import check_parameters, check_texts, unit_rows
+
+_FEWEST_VERSION = 6  # before, a folder's own Python ran without being asked for
 
 
 @storable
 class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Texts as vectors of a pretrained sentence encoder, of length 1; in place of a `Vectorizer`.
 
-    Needs `pip install 'umpteen[encoders]'`. A saved model keeps the encoder's name, not its
-    weights: the encoder must be there again where it is loaded.
+    Needs `pip install 'umpteen[encoders]'`. A saved model holds neither the encoder nor where it
+    was: a model may come from anybody, and must not say which files are opened. Open the encoder
+    where the model is loaded: `tagger.vectorizer_.open("folder/of/the/encoder")`.
 
     Parameters
     ----------
     model : folder of a `sentence-transformers` model, or a name that is in the local cache
-        already: nothing is downloaded.
+        already: nothing is downloaded. No Python of the folder is run, and weights are read from
+        safetensors files only.
     batch_size : texts that are encoded at a time.
     """
 
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("model",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "model": [str],
+        "model": [str, PathLike, None],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
     }
 
     n_features_: Annotated[int, Size("features")]
+    encoder_name_: str  # of the encoder that was fitted, to tell people
     _encoder: Any = None
 
-    def __init__(self, model: str, *, batch_size: int = 32) -> None:
+    def __init__(self, model: str | PathLike[str] | None = None, *, batch_size: int = 32) -> None:
         self.model = model
         self.batch_size = batch_size
 
     def fit(self, texts: Iterable[str], y: Any = None) -> Self:
         """Open the encoder; nothing is learned."""
         check_parameters(self)
+        if self.model is None:
+            raise ParameterError(
+                "which sentence encoder? Pass its folder: SentenceVectors('folder/of/the/encoder')"
+            )
         self._encoder = sentence_encoder(self.model)
         self.n_features_ = dimension(self._encoder)
+        self.encoder_name_ = Path(self.model).name
+        return self
+
+    def open(self, model: str | PathLike[str]) -> Self:
+        """Open the encoder of a model that was loaded: the same one that it was trained with."""
+        encoder = sentence_encoder(model)
+        if dimension(encoder) != self.n_features_:
+            raise ParameterError(
+                f"the encoder in {str(model)!r} gives {dimension(encoder):,} numbers for a text, "
+                f"but the model was trained with one that gives {self.n_features_:,} "
+                f"({self._name()}): open that one"
+            )
+        self.model, self._encoder = model, encoder
         return self
 
     def transform(self, texts: Iterable[str]) -> npt.NDArray[np.float32]:
-        """(n, n_features_)."""
+        """Return a row of numbers for each text, `(n, n_features_)`."""
         if self._encoder is None:
-            self.fit([])
+            self._open_own()
         listed = check_texts(texts)
         if not listed:
             return np.zeros((0, self.n_features_), np.float32)
         found = self._encoder.encode(listed, batch_size=self.batch_size, show_progress_bar=False)
         return np.asarray(unit_rows(np.asarray(found, np.float32)), np.float32)
 
+    def _open_own(self) -> None:
+        """Open the encoder that the constructor was given, which a loaded model was not."""
+        if self.model is not None:
+            self.fit([])
+            return
+        raise NotFittedError(
+            f"this model reads texts by a sentence encoder ({self._name()}), which is not part of "
+            "it: after umpteen.load, say where it is, "
+            "tagger.vectorizer_.open('folder/of/the/encoder')"
+        )
 
-def sentence_encoder(model: str) -> Any:
-    """A `SentenceTransformer` from local files."""
+    def _name(self) -> str:
+        return getattr(self, "encoder_name_", "its name is not known")
+
+
+def sentence_encoder(model: str | PathLike[str]) -> Any:
+    """A `SentenceTransformer` from local files, none of which is run."""
     library = require("sentence_transformers", "encoders")
+    if int(library.__version__.split(".")[0]) < _FEWEST_VERSION:
+        raise MissingExtraError(
+            f"sentence-transformers {library.__version__} runs whatever Python is in the folder "
+            f"of an encoder; version {_FEWEST_VERSION} and later do not: "
+            "pip install --upgrade 'umpteen[encoders]'"
+        )
     try:
-        return library.SentenceTransformer(model, device="cpu", local_files_only=True)
+        return library.SentenceTransformer(
+            str(model), device="cpu", local_files_only=True, trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        )  # fmt: skip
     except (OSError, ValueError) as error:
         raise ModelNotFoundError(
-            f"there is no text encoder {model!r} on this machine ({error}): download it first "
-            "and pass its folder"
+            f"there is no text encoder {str(model)!r} on this machine that can be used ({error}): "
+            "download it first and pass its folder"
         ) from error
 
 
 def dimension(encoder: Any) -> int:
     """How many numbers its vectors have."""
-    ask = getattr(encoder, "get_embedding_dimension", None)  # in newer versions of the library
-    return int((ask or encoder.get_sentence_embedding_dimension)())
+    return int(encoder.get_embedding_dimension())
