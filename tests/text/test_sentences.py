@@ -81,7 +81,7 @@ def test_a_model_cannot_say_which_files_are_opened(tmp_path):
     manifest["checksum"] = _checksum(manifest)
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     loaded = um.load(tmp_path)
-    with pytest.raises(NotFittedError, match="not part of"):
+    with pytest.raises(NotFittedError, match="no part of it"):
         loaded.predict("zyz")
     with pytest.raises(ParameterError, match="which sentence encoder"):
         loaded.fit(["aab", "yyz"], [["first"], ["last"]])

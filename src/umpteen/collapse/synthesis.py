@@ -37,7 +37,7 @@ class TagAverages:
     scales: Annotated[FloatArray, Shape("m")]
     offsets: Annotated[FloatArray, Shape("m", "dim")]
     least: float  # smallest inner product of two labels' vectors
-    seen: npt.NDArray[np.uint64]  # (n_sets,), sorted
+    seen: Annotated[npt.NDArray[np.uint64], Shape("seen")]  # (n_sets,), sorted
 
     @classmethod
     def of(cls, sets: LabelSets) -> Self:

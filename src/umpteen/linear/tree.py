@@ -33,7 +33,7 @@ class Tree:
     entry: Annotated[IntArray, Shape("rows + 1")]
     child: Annotated[npt.NDArray[np.uint8], Shape("entries")]
     weight: Annotated[npt.NDArray[np.int16], Shape("entries")]
-    bias: FloatArray
+    bias: Annotated[FloatArray, Shape("children")]
     log_trust: Annotated[FloatArray, Shape("placed")]
 
     def faults(self, sizes: Sizes) -> Iterator[str]:

@@ -30,6 +30,7 @@ def _check_object(value: Any, given: Sizes, where: str) -> None:
     """Types first, then sizes, then contents, then what only the class itself can judge."""
     if is_estimator(value):
         _check_parameters(value, where)
+        _check_complete(value, where)
     entries = [
         entry
         for name, hint in _declared(type(value)).items()  # type: ignore[arg-type]
@@ -97,6 +98,7 @@ def _members(value: Any, hint: Any) -> Iterator[tuple[Any, Any]]:
         inside = {type(each): each for each in value}.values() if plain else value
         yield from ((each, arguments[0]) for each in inside)
     elif origin is dict:
+        yield from ((key, arguments[0]) for key in value)
         yield from ((each, arguments[1]) for each in value.values())
     elif origin is tuple and arguments[-1] is not Ellipsis:
         yield from zip(value, arguments, strict=True)
@@ -143,6 +145,15 @@ def _check_parameters(estimator: Any, where: str) -> None:
         validate_parameter_constraints(constraints, parameters, type(estimator).__name__)
     except InvalidParameterError as error:
         raise _corrupt(where, f"has an impossible parameter: {error}") from None
+
+
+def _check_complete(estimator: Any, where: str) -> None:
+    """An estimator of ours has learned all that it declares, or nothing."""
+    cls = type(estimator)
+    if cls.__module__.startswith("umpteen."):
+        missing = [name for name in _declared(cls) if not hasattr(estimator, name)]  # type: ignore[arg-type]
+        if missing and any(map(is_fitted, vars(estimator))):
+            raise _corrupt(where, f"lacks {missing}")
 
 
 def _wrong_type(value: Any, hint: Any, where: str) -> ModelCorruptError:

@@ -24,7 +24,12 @@ from umpteen.validation import check_parameters, check_texts, unit_rows
 _FEWEST_VERSION = 6  # before, a folder's own Python ran without being asked for
 
 
-@storable
+def _without_name(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    if state:
+        state.setdefault("encoder_name_", "its name was not kept")
+
+
+@storable(version=2, upgrades={1: _without_name})
 class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Texts as vectors of a pretrained sentence encoder, of length 1; in place of a `Vectorizer`.
 
@@ -73,7 +78,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
             raise ParameterError(
                 f"the encoder in {str(model)!r} gives {dimension(encoder):,} numbers for a text, "
                 f"but the model was trained with one that gives {self.n_features_:,} "
-                f"({self._name()}): open that one"
+                f"({self.encoder_name_}): open that one"
             )
         self.model, self._encoder = model, encoder
         return self
@@ -94,13 +99,10 @@ class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
             self.fit([])
             return
         raise NotFittedError(
-            f"this model reads texts by a sentence encoder ({self._name()}), which is not part of "
-            "it: after umpteen.load, say where it is, "
+            f"this model reads texts by a sentence encoder ({self.encoder_name_}), which is no "
+            "part of it: after umpteen.load, say where it is, "
             "tagger.vectorizer_.open('folder/of/the/encoder')"
         )
-
-    def _name(self) -> str:
-        return getattr(self, "encoder_name_", "its name is not known")
 
 
 def sentence_encoder(model: str | PathLike[str]) -> Any:

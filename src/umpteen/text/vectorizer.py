@@ -15,7 +15,7 @@ from umpteen import parallel
 from umpteen.errors import FeaturesError, NotFittedError, ParameterError
 from umpteen.kernels.ngrams import count_texts
 from umpteen.kernels.tfidf import find_columns, weigh_texts
-from umpteen.storage import Shape, Size, Sizes, storable
+from umpteen.storage import Shape, Size, Sizes, Within, storable
 from umpteen.text.letters import letters
 from umpteen.text.reading import blocks, utf8
 from umpteen.text.runs import EMPTY, Table, named_runs, stop_table, table_faults
@@ -83,7 +83,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     n_features_: Annotated[int, Size("features")]
     n_first_: int  # columns that `fit` filled
-    idf_: Annotated[npt.NDArray[np.float32], Shape("features")]
+    idf_: Annotated[npt.NDArray[np.float32], Shape("features"), Within(1e-15, 1e15)]
     vocabulary_: Vocabulary | None  # None if hashing
     stop_table_: Table
 

@@ -1,0 +1,118 @@
+"""A model from a stranger ends in an answer or in one of our errors, never in a crash or a hang.
+
+A few cases of each kind; `python -m tests.storage.tampering 10000` runs as many as you like.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import umpteen
+from umpteen.errors import ModelCorruptError
+
+from .golden import WITH_TORCH
+from .tampering import GOLDEN, Folder
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a case may end its process: it is forked")
+def test_tampered_models_end_in_an_answer_or_an_error_of_ours() -> None:
+    """In a process without threads, since cases are forked from it."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.storage.tampering", "300"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "300 cases" in run.stdout
+
+
+def _folder(name: str) -> Folder:
+    (archive,) = (path for path in GOLDEN if path.stem == name)
+    return Folder(archive)
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "value", "message"),
+    [
+        ("LabelTree", "feature", 10**6, r"trees_\[0\]\.feature holds numbers .* below 24"),
+        ("LabelTree", "feature", -1, r"trees_\[0\]\.feature holds numbers"),
+        ("LabelTree", "entry", -1, "weights of children that are not in their chunks"),
+        ("LabelTree", "buckets", 10**6, "buckets that lead out of their chunks"),
+        ("LabelTree", "child", 255, "weights of children that are not in their chunks"),
+        ("LabelTree", "first_child", 0, "children that do not come after their parents"),
+        ("LabelTree", "label_order", 18, r"label_order holds numbers .* below 18"),
+        ("SiameseXML-fused", "left", 0, "children that do not come after their parents"),
+        ("AdversarialSoftmax", "leaf_of_", 64, r"leaf_of_ holds numbers .* below 32"),
+    ],
+)
+def test_an_index_that_leads_astray_is_named(model, field, value, message, tmp_path) -> None:
+    """Compiled code would follow it out of bounds, whatever its checksum says."""
+    if model in WITH_TORCH:
+        pytest.importorskip("torch")
+    folder = _folder(model)
+    number = _number_of(folder.manifest["model"], field)
+    flat = folder.arrays[number].reshape(-1)
+    flat[len(flat) // 2] = np.array(value).astype(flat.dtype)
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match=message):
+        umpteen.load(tmp_path)
+
+
+def test_a_table_without_a_free_slot_is_refused(tmp_path: Path) -> None:
+    """No search in it would ever end."""
+    folder = _folder("Vectorizer")
+    state = folder.manifest["model"]["object"]["state"]["vocabulary_"]["object"]["state"]
+    slots = folder.arrays[state["table"]["tuple"][0]["array"]]
+    slots[slots == 0] = 1
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match="slots that do not lead to"):
+        umpteen.load(tmp_path)
+
+
+def test_sparse_matrices_are_read_to_the_end(tmp_path: Path) -> None:
+    folder = _folder("NearestCentroid")
+    folder.arrays[1][-1] = 10**6  # indices
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match="does not fit its arrays"):
+        umpteen.load(tmp_path)
+
+
+def test_one_flipped_bit_is_noticed_by_default(tmp_path: Path) -> None:
+    _folder("LabelTree").write(tmp_path)
+    largest = max(tmp_path.glob("*.npy"), key=lambda path: path.stat().st_size)
+    content = bytearray(largest.read_bytes())
+    content[-1] ^= 1
+    largest.write_bytes(bytes(content))
+    with pytest.raises(ModelCorruptError, match="was changed since it was saved"):
+        umpteen.load(tmp_path)
+
+
+def test_paths_are_neither_saved_nor_taken_from_a_model(tmp_path: Path) -> None:
+    """A stranger's model could otherwise have the next fit write to any folder."""
+    folder = _folder("AdversarialSoftmax")
+    folder.manifest["model"]["object"]["parameters"]["checkpoint"] = str(tmp_path / "elsewhere")
+    (tmp_path / "model").mkdir()
+    folder.write(tmp_path / "model")
+    model = umpteen.load(tmp_path / "model")
+    assert model.checkpoint is None
+    model.set_params(checkpoint="mine").save(tmp_path / "again")
+    assert "checkpoint" not in (tmp_path / "again" / "manifest.json").read_text()
+
+
+def _number_of(content: object, field: str) -> int:
+    """The number of the array in a field, wherever in the model it is."""
+    if isinstance(content, dict):
+        if isinstance(content.get(field), dict) and "array" in content[field]:
+            return int(content[field]["array"])
+        content = list(content.values())
+    if isinstance(content, list):
+        for each in content:
+            found = _number_of(each, field)
+            if found >= 0:
+                return found
+    return -1
