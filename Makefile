@@ -1,5 +1,8 @@
 # Every target does its own set-up in .venv; Python 3.11 or newer and make are all it needs.
-BIN := .venv/bin
+# Elsewhere, and without PyTorch: make test VENV=.venv-3.13 EXTRAS=test PYTHON=python3.13
+VENV ?= .venv
+EXTRAS ?= dev
+BIN := $(VENV)/bin
 IS_NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13 python; do \
 	$$python $(IS_NEW_ENOUGH) 2>/dev/null && echo $$python && break; done)
@@ -8,24 +11,27 @@ ifneq ($(wildcard ../shared/data),)
 export UMPTEEN_DATA ?= $(CURDIR)/../shared/data
 endif
 
-.PHONY: setup test check demo bench clean
+.PHONY: setup test test-all check demo bench clean
 
-setup: .venv/.done
+setup: $(VENV)/.done
 
 # Without .done, an earlier set-up was interrupted: start afresh rather than mend.
-.venv/.done: pyproject.toml constraints.txt
+$(VENV)/.done: pyproject.toml constraints.txt
 	@$(or $(PYTHON),false) $(IS_NEW_ENOUGH) 2>/dev/null || { \
 		echo "umpteen needs Python 3.11 or newer, and $(or $(PYTHON),python3) is not." >&2; \
 		echo "Name one that is: make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@echo "Setting up .venv, which takes a minute or two."
-	@$(PYTHON) -m venv $(if $(wildcard $@),,--clear) .venv
+	@echo "Setting up $(VENV), which takes a minute or two."
+	@$(PYTHON) -m venv $(if $(wildcard $@),,--clear) $(VENV)
 	@rm -f $@
 	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
-		$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+		$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@touch $@
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-glob='*.md' tests README.md CONTRIBUTING.md docs
+
+test-all: setup
+	.ci/test-all $(VENV)
 
 check: setup
 	$(BIN)/ruff format --check --quiet .
@@ -56,4 +62,4 @@ bench: setup
 	$(BIN)/python benchmarks/siamese_speed.py
 
 clean:
-	rm -rf .venv .peers build dist umpteen-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .peers build dist umpteen-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

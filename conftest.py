@@ -2,8 +2,14 @@
 
 import pytest
 
+NEED_PYTORCH = (
+    "collapse.md", "multi-instance.md", "multihead.md", "neural.md", "siamese.md",
+)  # fmt: skip
+
 
 @pytest.fixture(autouse=True)
 def _own_folder(request, tmp_path, monkeypatch):
     if isinstance(request.node, pytest.DoctestItem):
+        if request.node.path.name in NEED_PYTORCH:
+            pytest.importorskip("torch", reason="needs umpteen[neural]")
         monkeypatch.chdir(tmp_path)

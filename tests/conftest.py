@@ -1,5 +1,16 @@
+import signal
+
+import pytest
 from hypothesis import settings
 
 # The first call of a kernel compiles it, which takes seconds; the same examples in every run.
 settings.register_profile("umpteen", deadline=None, derandomize=True)
 settings.load_profile("umpteen")
+
+
+@pytest.fixture(params=[signal.default_int_handler])
+def on_ctrl_c(request):
+    """What Ctrl-C does in the processes that a test starts, whatever nohup or a CI system set."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -20,8 +20,11 @@ def test_import_brings_nothing_heavy():
 
 @pytest.mark.parametrize("name", umpteen.__all__)
 def test_every_public_name_is_there(name):
-    assert getattr(umpteen, name) is not None
     assert name in dir(umpteen)
+    try:
+        assert getattr(umpteen, name) is not None
+    except umpteen.errors.MissingExtraError as missing:
+        pytest.skip(str(missing))
 
 
 def test_an_unknown_name_is_an_ordinary_error():

@@ -114,6 +114,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent in another way on Windows")
+@pytest.mark.usefixtures("on_ctrl_c")
 def test_ctrl_c_is_heard_at_once():
     """A user who has to kill the terminal loses the session, not only this fit."""
     process = subprocess.Popen(

@@ -34,6 +34,7 @@ def measured(quick=True):
 
 
 def test_each_row_has_the_papers_numbers_beside_ours(small):
+    pytest.importorskip("torch", reason="needs umpteen[neural]")
     table = next(part for part in measured()[0] if isinstance(part, Table))
     assert [row[0] for row in table.rows] == [f"{name}, {size}" for name, size in miml.PAPER]
     for row, printed in zip(table.rows, miml.PAPER.values(), strict=True):

@@ -111,6 +111,7 @@ def test_tables_are_for_terminals(folder, model):
     assert on_terminal("predict", model, folder / "test.jsonl", "--json").startswith("{")
 
 
+@pytest.mark.usefixtures("on_ctrl_c")
 def test_ctrl_c_leaves_the_old_model(folder, model, tmp_path):
     old = shutil.copytree(model, tmp_path / "model")
     files = sorted(path.name for path in old.iterdir())
@@ -131,6 +132,7 @@ def test_ctrl_c_leaves_the_old_model(folder, model, tmp_path):
     assert um.load(old).predict("a loaf") == um.load(model).predict("a loaf")
 
 
+@pytest.mark.usefixtures("on_ctrl_c")
 def test_ctrl_c_while_waiting_for_texts(tmp_path):
     with subprocess.Popen(
         [*COMMAND, "fit", "-", "-o", str(tmp_path / "m")],
@@ -147,6 +149,22 @@ def test_ctrl_c_while_waiting_for_texts(tmp_path):
         assert process.stderr.read() == b"umpteen: interrupted\n"
         assert process.wait(60) == 130
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.usefixtures("on_ctrl_c")
+@pytest.mark.parametrize("on_ctrl_c", [signal.SIG_IGN], indirect=True)
+def test_a_job_that_was_told_to_ignore_ctrl_c_goes_on(model):
+    """`nohup umpteen ...` and jobs in the background of a script outlive the Ctrl-C of others."""
+    with subprocess.Popen(
+        [*COMMAND, "predict", str(model), "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        for _ in range(2):
+            process.stdin.write(b"a loaf with a crust\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["labels"]
+            process.send_signal(signal.SIGINT)
+        process.stdin.close()
+        assert process.wait(60) == 0
 
 
 def read_until(terminal, wanted, seconds=60):

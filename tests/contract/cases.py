@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import isabstract
 from typing import Any
 
@@ -31,8 +32,13 @@ class Case:
     build: Callable[..., ExtremeClassifier]
     fit: Callable[[Any, Any, Any], ExtremeClassifier] = lambda model, X, Y: model.fit(X, Y)
     fits_on_labels_alone: bool = True  # fit(X, Y) is all: scikit-learn's own tools can drive it
+    needs: str = "umpteen"  # a library of an optional part; where it is missing, checks are skipped
     bad_parameters: tuple[dict[str, Any], ...] = ()
     failed_checks: dict[str, str] = field(default_factory=dict)  # beyond SPARSE_MULTI_LABEL
+
+    @property
+    def is_available(self) -> bool:
+        return find_spec(self.needs) is not None
 
     def fitted(self, X: Any, Y: Any, **parameters: Any) -> ExtremeClassifier:
         return self.fit(self.build(**parameters), X, Y)
@@ -66,6 +72,7 @@ CASES = {
     ),
     "CoAttentionMIML": Case(
         lambda **parameters: umpteen.CoAttentionMIML(**{**SMALL_NETWORK, **parameters}),
+        needs="torch",
         fit=lambda model, X, Y: (
             model.set_params(**ONE_EPOCH) if getattr(X, "shape", (0,))[0] > 10_000 else model
         ).fit(X, Y),
@@ -82,6 +89,7 @@ CASES = {
     "NearestCentroid": Case(lambda **parameters: umpteen.NearestCentroid(**parameters)),
     "NeuralClassifier": Case(
         lambda **parameters: umpteen.NeuralClassifier(**{**NEURAL, **parameters}),
+        needs="torch",
         fit=lambda model, X, Y: (
             model.set_params(encoder=_narrow(), epochs=1, batch_size=128)
             if getattr(X, "shape", (0,))[0] > 10_000
@@ -104,6 +112,7 @@ CASES = {
     ),
     "SiameseXML": Case(
         lambda **parameters: umpteen.SiameseXML(**{"dim": 32, **parameters}),
+        needs="torch",
         fit=lambda model, X, Y: (
             model.set_params(dim=16, epochs=1, refine_epochs=1, shortlist=5)
             if getattr(X, "shape", (0,))[0] > 10_000

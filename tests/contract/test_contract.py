@@ -27,7 +27,7 @@ from .cases import (
 
 def test_every_classifier_is_checked():
     """A classifier without a case would ship unchecked."""
-    assert set(classifiers()) == set(CASES)
+    assert set(classifiers()) == {name for name, case in CASES.items() if case.is_available}
 
 
 def test_every_classifier_is_public():

@@ -1,4 +1,4 @@
-"""If these fail, the built-in data set differs between runs, leaks answers, or does harm."""
+"""If these fail, the built-in data set differs between processes, leaks answers, or does harm."""
 
 import json
 import os
@@ -9,13 +9,111 @@ from pathlib import Path
 import pytest
 
 from umpteen.data.loading import load
-from umpteen.data.pydocs import collecting, storing
+from umpteen.data.pydocs import isolated, storing
 from umpteen.data.pydocs.assemble import Collection, assemble
 from umpteen.data.pydocs.docstrings import read_docstring
+from umpteen.data.pydocs.libraries import libraries
 from umpteen.data.samples import Samples
+from umpteen.errors import DatasetNotFoundError
 
-FORBIDDEN = ("antigravity", "idlelib", "this", "tkinter", "turtle", "torch", "matplotlib")
-PROGRAM = f"""
+# What notebooks, debuggers, sitecustomize and impatient people do to a process.
+NOTEBOOK = """
+import builtins, os, sys, warnings
+import numpy, scipy.stats.distributions, sklearn.experimental.enable_iterative_imputer
+import umpteen as um
+um.data
+sys.excepthook = sys.displayhook = sys.breakpointhook = lambda *_: None
+sys.ps1, sys.stdin = "In [1]: ", None
+builtins.display = builtins.print = lambda *_: None
+builtins.sum = lambda *items, add=sum, **start: add(*items, **start)
+numpy.std = lambda *_: 1.0
+numpy.mean.__doc__ = "Patched, as some do."
+scipy.linalg.solve = scipy.linalg.inv
+del sys.modules["sklearn.linear_model"]
+os.chdir("/")
+warnings.simplefilter("error")
+um.data.load("pydocs")
+"""
+COMMAND_LINE = """
+import umpteen.cli, umpteen.demo
+
+def load_only(name, load=umpteen.demo.load):
+    load(name)
+    raise SystemExit(0)  # the demo itself is shown elsewhere
+
+umpteen.demo.load = load_only
+umpteen.cli.main(["demo"])
+"""
+STEERED = {
+    "LC_ALL": "C",
+    "PYTHONHASHSEED": "2",
+    "PYTHONOPTIMIZE": "2",
+    "PYTHONWARNINGS": "error::FutureWarning",
+    "SCIPY_ARRAY_API": "1",
+    "SKLEARN_ENABLE_METADATA_ROUTING": "1",
+}
+
+
+def build(program: str, cache: Path, **environment: str) -> bytes:
+    """Load in a process of its own; the bytes that it cached."""
+    variables = os.environ | {"XDG_CACHE_HOME": str(cache)} | environment
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, env=variables, check=True, stdin=subprocess.DEVNULL, timeout=300)
+    (file,) = (cache / "umpteen").glob("pydocs-*.json.gz")
+    return file.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def pydocs(cache):
+    """As the process of a test run gets it, in which somebody patched something."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        patch.setattr(sys, "excepthook", print)
+        patch.setattr("numpy.median", None)
+        return load("pydocs")
+
+
+@pytest.fixture(scope="module")
+def built(cache, pydocs):
+    (file,) = (cache / "umpteen").iterdir()
+    return file.read_bytes()
+
+
+def test_same_data_from_a_notebook_that_changed_everything(built, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.excepthook = print\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    assert build(NOTEBOOK, tmp_path, **STEERED, PYTHONPATH=path) == built
+
+
+def test_same_data_from_the_command_line(built, tmp_path):
+    assert build(COMMAND_LINE, tmp_path) == built
+
+
+def test_cached_data_are_the_collected_data(cache, pydocs, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr("umpteen.data.pydocs.collect", pytest.fail)  # the cache must do
+    again = load("pydocs")
+    assert again.label_names == pydocs.label_names
+    for name, part in pydocs.parts.items():
+        assert (again.parts[name].texts, again.parts[name].ids) == (part.texts, part.ids)
+
+
+@pytest.mark.parametrize("program", [NOTEBOOK, COMMAND_LINE])
+def test_a_warm_cache_serves_every_process(cache, built, program):
+    """Nobody waits again, and nobody writes over what others have read."""
+    (file,) = (cache / "umpteen").iterdir()
+    before = file.stat()
+    assert build(program, cache) == built
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+HARMFUL = ("antigravity", "idlelib", "this", "tkinter", "turtle", "torch", "matplotlib")
+WATCHED = f"""
 import json, sys
 
 def refuse(event, arguments):
@@ -23,42 +121,17 @@ def refuse(event, arguments):
         raise RuntimeError(f"{{event}} {{arguments}}")
 
 sys.addaudithook(refuse)
-from umpteen.data.loading import load
-dataset = load("pydocs")
-print(json.dumps([name for name in {FORBIDDEN!r} if name in sys.modules]))
+from umpteen.data.pydocs.collecting import collect_here
+collect_here()
+print(json.dumps([name for name in {HARMFUL!r} if name in sys.modules]))
 """
 
 
-def build(cache: Path, **environment: str) -> tuple[bytes, list[str]]:
-    """Build in a process of its own; the bytes it cached and the bad imports it made."""
-    variables = os.environ | {"XDG_CACHE_HOME": str(cache)} | environment
-    command = [sys.executable, "-c", PROGRAM]
-    run = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
-    (file,) = (cache / "umpteen").iterdir()
-    return file.read_bytes(), json.loads(run.stdout)
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    cache = tmp_path_factory.mktemp("cache")
-    return cache, *build(cache, PYTHONHASHSEED="1")
-
-
-@pytest.fixture(scope="module")
-def pydocs(built):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(built[0]))
-        patch.setattr("umpteen.data.pydocs.collect", pytest.fail)  # the cache must do
-        return load("pydocs")
-
-
-def test_same_data_with_other_hashes_and_without_docstrings(built, tmp_path):
-    again, _ = build(tmp_path, PYTHONHASHSEED="2", PYTHONOPTIMIZE="2")
-    assert again == built[1]
-
-
-def test_nothing_with_side_effects_is_imported(built):
-    assert built[2] == []
+def test_nothing_with_side_effects_is_imported():
+    """Loading a data set must not open a browser, a window or a connection."""
+    command = [sys.executable, "-c", WATCHED]
+    watched = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    assert json.loads(watched.stdout) == []
 
 
 def test_is_large_and_every_label_can_be_learned(pydocs):
@@ -87,7 +160,8 @@ def test_names_are_the_ones_people_type(pydocs):
         "asyncio.gather collections.abc.Mapping.get len math.sqrt numpy.absolute "
         "numpy.linalg.lstsq numpy.ndarray.reshape os.listdir os.path.exists os.path.join "
         "pathlib.Path.exists scipy.optimize.least_squares scipy.stats.norm sklearn.linear_model"
-        ".Ridge sklearn.linear_model.Ridge.fit str.join unittest.TestCase.assertEqual"
+        ".Ridge sklearn.linear_model.Ridge.fit str.join sys.displayhook sys.excepthook "
+        "unittest.TestCase.assertEqual"
     )
     assert set(expected.split()) <= names
     assert not [name for name in names if "._" in name or name.startswith("_")]
@@ -106,32 +180,105 @@ COLLECTION = Collection(
 )
 
 
-@pytest.mark.parametrize("damage", [b"", b"not gzip", storing.encode(COLLECTION)[:-9]])
-def test_damaged_cache_is_made_again(tmp_path, monkeypatch, damage):
+STORED = storing.encode(COLLECTION)
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    storing.cached(lambda: COLLECTION)
+    return tmp_path / "umpteen"
+
+
+@pytest.mark.parametrize("damage", [b"", b"not gzip", STORED[:-9]])
+def test_damaged_cache_is_made_again(own_cache, damage):
+    storing.cached(lambda: STORED)
     storing.cache_path().write_bytes(damage)
-    assert storing.cached(lambda: COLLECTION).label_texts == {"x": "an x"}
+    assert storing.cached(lambda: STORED).label_texts == {"x": "an x"}
     assert storing.cached(pytest.fail).label_texts == {"x": "an x"}
-    assert [path.name for path in (tmp_path / "umpteen").iterdir()] == [storing.cache_path().name]
+    assert [path.name for path in own_cache.iterdir()] == [storing.cache_path().name]
+
+
+def test_cache_of_an_older_collector_is_not_used(own_cache):
+    """It may lack what the process lacked that made it."""
+    own_cache.mkdir()
+    current = storing.cache_path().name
+    older = current.replace(f"pydocs-{storing.COLLECTOR_VERSION}-", "pydocs-1-")
+    first = older.rpartition("-")[0] + ".json.gz"  # its names had no checksum
+    for name in {older, first} - {current}:
+        (own_cache / name).write_bytes(STORED)
+    fresh = Collection(COLLECTION.parts, {"x": "a fresh x"})
+    assert storing.cached(lambda: storing.encode(fresh)).label_texts == fresh.label_texts
+
+
+@pytest.mark.parametrize(
+    ("where", "what"),
+    [
+        ("umpteen.data.pydocs.storing.COLLECTOR_VERSION", 0),
+        ("sys.version", "3.11.7 (main, Jan  1 2024) [GCC 4]"),
+        ("platform.python_version", lambda: "3.99.1"),
+        ("sys.platform", "amiga"),
+        ("sysconfig.get_path", lambda name: "/elsewhere/lib"),
+    ],
+)
+def test_another_collector_or_python_has_its_own_cache(monkeypatch, where, what):
+    before = storing.cache_path()
+    monkeypatch.setattr(where, what)
+    assert storing.cache_path() != before
+
+
+@pytest.mark.parametrize("name", ["numpy", "scipy", "scikit-learn", "joblib"])
+@pytest.mark.parametrize("change", [{"version": "0.1"}, {"home": "/elsewhere"}])
+def test_other_libraries_have_their_own_cache(monkeypatch, name, change):
+    before = storing.cache_path()
+    changed = libraries() | {name: libraries()[name]._replace(**change)}
+    monkeypatch.setattr(storing, "libraries", lambda: changed)
+    assert storing.cache_path() != before
 
 
 def test_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert storing.cached(lambda: COLLECTION) is COLLECTION
+    assert storing.cached(lambda: STORED).label_texts == {"x": "an x"}
 
 
-def test_without_a_second_python_what_is_here_is_collected(monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
-    monkeypatch.setattr(collecting, "collect_here", lambda: COLLECTION)
-    assert collecting._collect_there() == COLLECTION._replace(is_complete=False)
+@pytest.mark.parametrize("module", ["numpy", "sklearn"])
+def test_a_broken_library_is_named_and_nothing_is_kept(own_cache, tmp_path, monkeypatch, module):
+    """Half a data set would be taken for the whole one, for ever."""
+    (tmp_path / f"{module}.py").write_text("raise ImportError('its library is torn')")
+    broken = {
+        name: library._replace(home=str(tmp_path)) if library.module == module else library
+        for name, library in libraries().items()
+    }
+    monkeypatch.setattr(isolated, "libraries", lambda: broken)
+    with pytest.raises(DatasetNotFoundError, match="its library is torn; check that") as caught:
+        storing.cached(isolated.collect)
+    assert "Traceback" in caught.value.__notes__[0]
+    assert not own_cache.exists()
 
 
-def test_incomplete_collection_is_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    storing.cached(lambda: COLLECTION._replace(is_complete=False))
-    assert not storing.cache_path().exists()
+def test_an_interpreter_of_another_version_is_not_believed(monkeypatch):
+    """Python was upgraded under a running process."""
+    monkeypatch.setattr(sys, "version", "3.11.0 (of yesterday)")
+    with pytest.raises(DatasetNotFoundError, match="of yesterday"):
+        isolated.collect()
+
+
+@pytest.mark.parametrize("executable", [None, "", "/usr/sbin/httpd", "/nonexistent/python"])
+def test_a_program_that_embeds_python_finds_its_interpreter(monkeypatch, executable):
+    expected = Path(sys.exec_prefix, "bin", "python{}.{}".format(*sys.version_info))
+    monkeypatch.setattr(sys, "executable", executable)
+    assert isolated._interpreter() == str(expected)
+    monkeypatch.setattr(sys, "exec_prefix", "/nonexistent")
+    with pytest.raises(DatasetNotFoundError, match=r"this process has only .*folder=\.\.\."):
+        isolated.collect()
+
+
+def test_a_frozen_program_is_not_started_again(monkeypatch):
+    """Its `sys.executable` is the program itself, which would start itself without end."""
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(subprocess, "run", pytest.fail)
+    with pytest.raises(DatasetNotFoundError, match="takes a Python to run"):
+        isolated.collect()
 
 
 DOCSTRING = """solve(a, b,

@@ -5,7 +5,6 @@ Three witnesses: the formulas as plain loops, napkinXC, and properties that must
 
 from math import log, log2
 
-import napkinxc.metrics as napkin
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -169,39 +168,46 @@ def drawn():
     return rows, rankings
 
 
+@pytest.fixture
+def napkin():
+    return pytest.importorskip("napkinxc.metrics")
+
+
 @pytest.mark.parametrize(
     ("name", "theirs"),
     [
-        ("precision_at_k", napkin.precision_at_k),
-        ("recall_at_k", napkin.recall_at_k),
-        ("ndcg_at_k", napkin.ndcg_at_k),
-        ("coverage_at_k", napkin.coverage_at_k),
-        ("macro_precision_at_k", napkin.macro_precision_at_k),
-        ("macro_recall_at_k", napkin.macro_recall_at_k),
-        ("macro_f1_at_k", napkin.macro_f1_measure_at_k),
+        ("precision_at_k", "precision_at_k"),
+        ("recall_at_k", "recall_at_k"),
+        ("ndcg_at_k", "ndcg_at_k"),
+        ("coverage_at_k", "coverage_at_k"),
+        ("macro_precision_at_k", "macro_precision_at_k"),
+        ("macro_recall_at_k", "macro_recall_at_k"),
+        ("macro_f1_at_k", "macro_f1_measure_at_k"),
     ],
 )
-def test_napkinxc_agrees(name, theirs, drawn):
+def test_napkinxc_agrees(name, theirs, drawn, napkin):
     rows, rankings = drawn
     ours = getattr(metrics, name)(rows, to_top(rankings), KS)
-    assert ours == pytest.approx(theirs(rows, rankings, k=5), abs=1e-9)
+    assert ours == pytest.approx(getattr(napkin, theirs)(rows, rankings, k=5), abs=1e-9)
 
 
 @pytest.mark.parametrize("constants", [(0.55, 1.5), *metrics.PROPENSITY_CONSTANTS.values()])
-def test_napkinxc_agrees_on_propensity(constants, drawn):
+def test_napkinxc_agrees_on_propensity(constants, drawn, napkin):
     rows, rankings = drawn
     chance = metrics.propensity(rows, *constants)
     inverse = napkin.Jain_et_al_inverse_propensity(rows, *constants)
     assert chance == pytest.approx(1 / inverse, abs=1e-12)
     for name, theirs in [
-        ("psp_at_k", napkin.psprecision_at_k),
-        ("psndcg_at_k", napkin.psndcg_at_k),
+        ("psp_at_k", "psprecision_at_k"),
+        ("psndcg_at_k", "psndcg_at_k"),
     ]:
         ours = getattr(metrics, name)(rows, to_top(rankings), KS, chance)
-        assert ours == pytest.approx(theirs(rows, rankings, inverse, k=5), abs=1e-9)
+        assert ours == pytest.approx(
+            getattr(napkin, theirs)(rows, rankings, inverse, k=5), abs=1e-9
+        )
 
 
-def test_samples_without_labels(drawn):
+def test_samples_without_labels(drawn, napkin):
     """napkinXC counts them as zero in recall and nDCG; here they are left out of these two."""
     rows, rankings = drawn
     padded, answers = [*rows, [], []], [*rankings, [1], []]

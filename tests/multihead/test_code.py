@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,6 +5,9 @@ import math
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,6 +1,9 @@
 """If these fail, cascades and samples of groups learn from wrong rows."""
 
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 import torch
 
 from umpteen.multihead import row_products as module

@@ -4,6 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 

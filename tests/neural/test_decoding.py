@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, clone
 

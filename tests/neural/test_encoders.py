@@ -4,6 +4,9 @@ import sys
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 import torch
 from scipy.sparse import csr_matrix
 from torch.nn.functional import conv2d, group_norm, max_pool2d, relu

@@ -5,6 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array

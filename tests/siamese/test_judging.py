@@ -4,6 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, random_array
 from scipy.special import logsumexp

@@ -3,6 +3,9 @@
 import math
 
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st

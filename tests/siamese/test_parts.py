@@ -4,6 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 import torch
 from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_matrix

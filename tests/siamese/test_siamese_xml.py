@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 from scipy.sparse import csr_matrix, vstack
 
 import umpteen as um

@@ -5,14 +5,15 @@ and scikit-learn; the labels are the dotted names of the objects they describe.
 """
 
 from umpteen.data.dataset import Dataset
-from umpteen.data.pydocs.collecting import collect
+from umpteen.data.pydocs.isolated import collect
 from umpteen.data.pydocs.storing import cached
 
 
 def load_pydocs() -> Dataset:
-    """The data set of this machine's Python and libraries: collected once, then cached.
+    """Return the data set of this Python and its libraries: collected once, then cached.
 
-    The same versions give the same data set. Samples of the test part have ids that start with
+    The same installation gives the same data set, whatever process asks: an interpreter of its
+    own collects it. Samples of the test part have ids that start with
     `see-also/` (what other objects say of this one) or `sentence/` (held out of its docstring).
     """
     collection = cached(collect)

@@ -24,7 +24,6 @@ class Collection(NamedTuple):
 
     parts: dict[str, Samples]
     label_texts: dict[str, str]
-    is_complete: bool = True
 
 
 @dataclass

@@ -58,6 +58,8 @@ def compiled_docstrings() -> Found:
 
 def package_docstrings() -> Found:
     """Docstrings of numpy, scipy and scikit-learn, each under its shortest public name."""
+    for package in PACKAGES:
+        import_module(package)  # without one of these the data set would be another
     names = (name for package in PACKAGES for name in _public_modules(package))
     return _collect(_import_all(names))
 
@@ -83,6 +85,8 @@ def _import(name: str) -> ModuleType | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return import_module(name)
+    except MemoryError:  # that says nothing about the installation
+        raise
     except Exception:
         return None
 

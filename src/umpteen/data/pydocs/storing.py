@@ -8,35 +8,46 @@ import gzip
 import json
 import os
 import platform
+import sys
+import sysconfig
 import tempfile
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.metadata import version
+from hashlib import sha256
 from pathlib import Path
 
 from umpteen.data.pydocs.assemble import Collection
+from umpteen.data.pydocs.libraries import libraries
 from umpteen.data.samples import Samples
 
-COLLECTOR_VERSION = 1  # raise it with any change to what is collected
+COLLECTOR_VERSION = 2  # raise it with any change to what is collected
 
 
-def cached(collect: Callable[[], Collection]) -> Collection:
-    """The collection out of the cache, or a new one, then kept there."""
+def cached(collect: Callable[[], bytes]) -> Collection:
+    """Return the collection out of the cache, or a new one, then kept there."""
     path = cache_path()
     collection = None if path is None else _read(path)
     if collection is None:
-        collection = collect()
-        if path is not None and collection.is_complete:
-            _write(path, encode(collection))
+        data = collect()
+        if path is not None:
+            _write(path, data)
+        collection = decode(data)
     return collection
 
 
 def cache_path() -> Path | None:
-    """Where the collection of these versions is kept; None where there is no home."""
-    libraries = ("numpy", "scipy", "scikit-learn")
-    versions = [f"py{platform.python_version()}", *(f"{name}{version(name)}" for name in libraries)]
-    name = "-".join([f"pydocs-{COLLECTOR_VERSION}", *versions])
+    """Return where the collection of this installation is kept; None where there is no home.
+
+    The name has everything that the collection depends on: the collector, Python and the
+    libraries by their versions, and in a checksum this build of Python and where all of it is.
+    """
+    found = libraries()
+    named = [f"{name}{found[name].version}" for name in ("numpy", "scipy", "scikit-learn")]
+    python = [sys.version, sys.platform, platform.machine(), sysconfig.get_path("stdlib")]
+    checksum = sha256(repr((python, sorted(found.items()))).encode()).hexdigest()[:12]
+    version = f"py{platform.python_version()}"
+    name = "-".join([f"pydocs-{COLLECTOR_VERSION}", version, *named, checksum])
     try:
         root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:
