@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import secrets
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from umpteen.errors import (
     ModelVersionError,
     UmpteenError,
 )
+from umpteen.limits import longest_line, raise_limit
 from umpteen.storage.arrays import Array, write_array
 
 try:
@@ -78,6 +80,8 @@ def _not_found(folder: Path) -> str:
         return f"there is no folder {folder}: check the path, or save a model there first"
     if not folder.is_dir():
         return f"{folder} is a file; a model is a folder, as model.save(path) makes it"
+    if os.path.lexists(folder / _MANIFEST):
+        return f"{folder / _MANIFEST} is no regular file, as model.save(path) makes it"
     return f"{folder} holds no {_MANIFEST}, so no model was ever completely saved there"
 
 
@@ -85,12 +89,23 @@ def _parse(path: Path) -> dict[str, Any] | None:
     """The JSON in `path`, if it is the manifest of a model."""
     if not path.is_file():
         return None
+    content = _content(path)
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(content)
     except (ValueError, RecursionError):
         return None
     is_ours = isinstance(manifest, dict) and manifest.get("kind") == _KIND
     return manifest if is_ours else None
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, if it is one and has an end: nothing is waited for, or read for ever."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        if found.st_size > longest_line():
+            raise ModelCorruptError(f"{path} is no manifest that a save writes: {raise_limit()}")
+        return file.read(found.st_size) if stat.S_ISREG(found.st_mode) else b""
 
 
 def _check_version(manifest: dict[str, Any], folder: Path) -> None:

@@ -10,6 +10,7 @@ from umpteen.data.formats.records import Record, batches, find_fields, records_o
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, ParameterError
+from umpteen.limits import longest_line
 
 _LONGEST_TEXT = 2**31 - 1
 _DELIMITERS = ",;\t"  # of CSV; spreadsheets write ; where numbers have decimal commas
@@ -68,14 +69,16 @@ def _delimiter(source: Source, text_field: str) -> str:
 
 def _rows(source: Source, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(_LONGEST_TEXT)  # documents are longer than the module's 128 kB
+    lines = _RowLines(source)
     reader = csv.reader(
-        (line + "\n" for _, line in source.lines()),
+        lines,
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
     try:
         for row in reader:
+            lines.size = 0
             if row:
                 yield reader.line_num, row
     except csv.Error as problem:
@@ -83,6 +86,27 @@ def _rows(source: Source, delimiter: str, quoted: bool) -> Iterator[tuple[int, l
             f"{problem}; where quotation marks are plain characters, use quoted=False",
             reader.line_num,
         ) from None
+
+
+class _RowLines:
+    """The lines of a file; those of one row, which quotation marks join, are as long as one may be.
+
+    `size` is that of the row so far.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.size = 0
+        self._source, self._lines, self._most = source, source.lines(), longest_line()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        number, line = next(self._lines)
+        self.size += len(line) + 1
+        if self.size > self._most:
+            raise self._source.too_long(number)
+        return line + "\n"
 
 
 def _records(
