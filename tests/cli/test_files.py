@@ -116,3 +116,13 @@ def test_an_empty_file_stays_one(call, tmp_path):
     (tmp_path / "in.jsonl").write_text("")
     call("convert", tmp_path / "in.jsonl", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_bytes() == b"text,labels\r\n"
+
+
+def test_a_line_of_stdin_without_an_end_is_left(model, monkeypatch):
+    content = b"a loaf\n" * 3 + b"a" * 3_000_000
+    monkeypatch.setenv("UMPTEEN_MAX_LINE", "1MB")
+    _, err = run("predict", model, "-", stdin=content, code=1)
+    assert err.startswith("umpteen: error: stdin, line 4: longer than 1MB, the limit; ")
+    assert err.endswith("raise it: UMPTEEN_MAX_LINE=1GB\n")
+    _, err = run("explain", model, "-", stdin=content, code=1)
+    assert err.startswith("umpteen: error: the text of stdin is longer than 1MB")
