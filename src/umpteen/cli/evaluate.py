@@ -8,7 +8,7 @@ import typer
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import read_matrices
 from umpteen.cli.models import Model, Output, check_held_out, is_tagger, load_model, load_tagger
-from umpteen.cli.output import Json, check_writable, show
+from umpteen.cli.output import Json, show
 from umpteen.cli.reading import File, Reading, is_stdin, reads_file
 from umpteen.cli.settings import in_shares
 
@@ -39,6 +39,8 @@ def evaluate(
     labels fare beside frequent ones.
     """
     if html is not None:
+        from umpteen.writing import check_writable
+
         check_writable(html)
     loaded = load_model(model)
     if is_tagger(loaded):

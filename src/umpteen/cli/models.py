@@ -68,6 +68,8 @@ def is_tagger(model: Any) -> bool:
 
 def check_free(folder: Path) -> None:
     """Refuse what `save` would refuse, before hours of training rather than after."""
+    if folder.is_symlink() and not folder.exists():
+        raise UsageError(f"{folder} is a link that leads nowhere: choose another --output")
     place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not place.is_dir():
         raise UsageError(f"{place} is a file; a model needs a folder: choose another --output")
