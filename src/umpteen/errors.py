@@ -79,6 +79,10 @@ class ModelPathError(UmpteenError, FileExistsError):
     """Something else is where the model should go: choose a new folder, or an older model's."""
 
 
+class ModelChangedError(UmpteenError, RuntimeError):
+    """Someone else changed the model meanwhile: load it and change it again."""
+
+
 class NotStorableError(UmpteenError, TypeError):
     """A value inside the model cannot be saved; the message names it and what can be."""
 

@@ -6,6 +6,9 @@ import platform
 import re
 import secrets
 import stat
+import threading
+import time
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +35,7 @@ FORMAT = 1
 
 _MANIFEST = "manifest.json"
 _KIND = "umpteen model"
+_PATIENCE, _PAUSE = 2.0, 0.05  # seconds: until a wait is worth a word, and between looks
 _OURS = re.compile(r"[0-9a-f]{12}-(\d+\.npy|manifest\.json)")
 
 
@@ -40,7 +44,7 @@ def write_model(folder: Path, content: Any, arrays: list[Array]) -> None:
     _check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     save_id = secrets.token_hex(6)
-    with _locked(folder):
+    with locked(folder):
         try:
             entries = [
                 write_array(folder / f"{save_id}-{number}.npy", array)
@@ -171,18 +175,55 @@ def _check_free(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One save at a time, as each removes what it takes for leftovers."""
+def locked(folder: Path) -> Iterator[bool]:
+    """One change at a time; whether that can be promised: not on Windows or some network drives.
+
+    The lock goes with the process that holds it, whatever ends that. Who has it may take it again.
+    """
     if fcntl is None:
-        yield
+        yield False
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network folders cannot lock
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        found = os.fstat(handle)
+        place = (found.st_dev, found.st_ino)
+        if place in _held.places:
+            yield True
+            return
+        alone = _wait(handle, folder)
+        _held.places.add(place)
+        try:
+            yield alone
+        finally:
+            _held.places.discard(place)
     finally:
         os.close(handle)
+
+
+class _Held(threading.local):
+    """The folders that a thread has locked."""
+
+    def __init__(self) -> None:
+        self.places: set[tuple[int, int]] = set()
+
+
+_held = _Held()
+
+
+def _wait(handle: int, folder: Path) -> bool:
+    """Lock; says so if it takes long. Ctrl-C ends it."""
+    end = time.monotonic() + _PATIENCE
+    try:
+        while time.monotonic() < end:
+            with suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            time.sleep(_PAUSE)
+        warnings.warn(f"{folder} is being changed elsewhere: waiting for that to end", stacklevel=2)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return True
+    except OSError:  # cannot be locked
+        return False
 
 
 def _sync(folder: Path) -> None:
