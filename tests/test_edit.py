@@ -177,10 +177,14 @@ def test_where_nothing_can_be_locked_a_change_in_between_is_not_undone(model, mo
     monkeypatch.setattr(model_folder, "fcntl", None)  # as on Windows
     with um.edit(model) as tagger:
         tagger.remove_labels("mine")
-    with pytest.raises(ModelChangedError, match="model was changed by someone else"):  # noqa: SIM117
+
+    def remove_while_another_is_removed():
         with um.edit(model) as tagger:
             um.load(model).remove_labels("grain").save(model)
             tagger.remove_labels("fruit")
+
+    with pytest.raises(ModelChangedError, match="model was changed by someone else"):
+        remove_while_another_is_removed()
     assert um.load(model).labels == ["fruit", "metal"]
 
 
