@@ -1,12 +1,17 @@
 r"""CSV and TSV: a header row, a column of texts, a column of labels such as `a|b`."""
 
 import csv
-import warnings
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from umpteen.data.formats.label_cells import LabelCells
-from umpteen.data.formats.records import Record, batches, find_fields, records_of
+from umpteen.data.formats.records import (
+    Record,
+    batches,
+    check_columns,
+    find_fields,
+    records_of,
+)
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, ParameterError
@@ -121,6 +126,7 @@ def _records(
         return
     try:
         text_name, labels_name = find_fields(columns, text_field, labels_field)
+        check_columns(columns, text_name, labels_name, "id")
     except KeyError as problem:
         raise source.error(problem.args[0], line) from None
     label_cells = LabelCells(label_separator)
@@ -130,8 +136,7 @@ def _records(
         cells = dict(zip(columns, row, strict=True))
         labels = None if labels_name is None else label_cells.names(cells[labels_name])
         yield Record(cells[text_name], labels, cells.get("id"))
-    if hint := label_cells.hint():
-        warnings.warn(f"{source.name}: {hint}", stacklevel=2)
+    label_cells.warn(source.name)
 
 
 def _write(
