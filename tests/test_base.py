@@ -36,6 +36,20 @@ def test_names_are_best_first():
     assert TOP.names(["a", "b", "c"]) == [[("c", 0.9), ("a", 0.5)], [("b", 0.7)]]
 
 
+@given(st.lists(st.integers(-30, 30), min_size=1, max_size=8), st.randoms())
+def test_names_whose_scores_look_alike_stand_by_label_id(steps, random):
+    """Who compares two lists of answers sees no order that the numbers do not show."""
+    scores = np.float32(0.5) + np.array(steps, np.float32) * np.float32(1e-7)
+    labels = random.sample(range(50), len(steps))
+    order = np.lexsort((labels, -scores))
+    top = TopK(np.array([labels])[:, order], scores[np.newaxis, order])
+    (pairs,) = top.names(range(50))
+    assert pairs == sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+    assert dict(pairs) == {
+        label: round(float(score), 6) for label, score in zip(labels, scores, strict=True)
+    }
+
+
 def test_concatenation_undoes_a_split():
     assert TopK.concatenate([TOP[:1], TOP[1:]]) == TOP
     assert TopK.concatenate([TOP[:0], TOP]) == TOP

@@ -24,6 +24,7 @@ _HOME = {
     "SiameseXML": "umpteen.siamese",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
+    "edit": "umpteen.storage.editing",
     "evaluate": "umpteen.report",
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from umpteen.siamese import SiameseXML
     from umpteen.softmax import AdversarialSoftmax
     from umpteen.storage import load, save
+    from umpteen.storage.editing import edit
     from umpteen.tagger import Tagger
 
 

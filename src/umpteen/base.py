@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import get_annotations
 from os import PathLike
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ from umpteen.validation import (
     check_parameters,
     is_single_label,
 )
+
+Name = TypeVar("Name")
 
 _BLOCK_SCORES = 2**22  # scores of all labels held at a time
 
@@ -91,17 +93,20 @@ class TopK:
         matrix.sort_indices()
         return matrix
 
-    def names(self, label_names: Sequence[str]) -> list[list[tuple[str, float]]]:
-        """For each sample its (name, score) pairs, best first."""
+    def names(self, label_names: Sequence[Name]) -> list[list[tuple[Name, float]]]:
+        """For each sample its (name, score) pairs, best first, with six digits after the point.
+
+        Scores that are equal so stand by label id.
+
+        >>> TopK(labels=[[2, 0, 1]], scores=[[0.50000004, 0.5, 0.1]]).names("abc")
+        [[('a', 0.5), ('c', 0.5), ('b', 0.1)]]
+        """
         self._check_ids_below(len(label_names))
-        return [
-            [
-                (label_names[label], round(float(score), 6))
-                for label, score in zip(labels, scores, strict=True)
-                if label >= 0
-            ]
-            for labels, scores in zip(self.labels.tolist(), self.scores.tolist(), strict=True)
-        ]
+        rounded = (
+            [(-round(score, 6), label) for label, score in zip(*row, strict=True) if label >= 0]
+            for row in zip(self.labels.tolist(), self.scores.tolist(), strict=True)
+        )
+        return [[(label_names[label], -score) for score, label in sorted(row)] for row in rounded]
 
     @classmethod
     def concatenate(cls, parts: Iterable["TopK"]) -> "TopK":

@@ -59,6 +59,10 @@ class DatasetNotFoundError(UmpteenError, FileNotFoundError):
     """No data set of that name: put it into a folder and name the folder, as the message says."""
 
 
+class NotWritableError(UmpteenError, OSError):
+    """A file cannot be written: its folder, the permission or the space is missing."""
+
+
 class ModelNotFoundError(UmpteenError, FileNotFoundError):
     """No model folder at that path: `save` makes one."""
 
@@ -73,6 +77,10 @@ class ModelVersionError(UmpteenError, ValueError):
 
 class ModelPathError(UmpteenError, FileExistsError):
     """Something else is where the model should go: choose a new folder, or an older model's."""
+
+
+class ModelChangedError(UmpteenError, RuntimeError):
+    """Someone else changed the model meanwhile: load it and change it again."""
 
 
 class NotStorableError(UmpteenError, TypeError):

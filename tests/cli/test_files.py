@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import shlex
+import subprocess
 import threading
 from itertools import pairwise
 
@@ -14,7 +16,7 @@ from umpteen.cli import convert, live
 from umpteen.cli.reading import Reading
 from umpteen.data import Samples
 
-from .conftest import run
+from .conftest import COMMAND, run
 
 ANY = Reading(None, {})
 WORDS = st.text("abc {}[]\"'é", min_size=1, max_size=12).filter(str.strip)
@@ -116,3 +118,66 @@ def test_an_empty_file_stays_one(call, tmp_path):
     (tmp_path / "in.jsonl").write_text("")
     call("convert", tmp_path / "in.jsonl", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_bytes() == b"text,labels\r\n"
+
+
+def test_a_line_of_stdin_without_an_end_is_left(model, monkeypatch):
+    content = b"a loaf\n" * 3 + b"a" * 3_000_000
+    monkeypatch.setenv("UMPTEEN_MAX_LINE", "1MB")
+    _, err = run("predict", model, "-", stdin=content, code=1)
+    assert err.startswith("umpteen: error: stdin, line 4: longer than 1MB, the limit; ")
+    assert err.endswith("raise it: UMPTEEN_MAX_LINE=1GB\n")
+    _, err = run("explain", model, "-", stdin=content, code=1)
+    assert err.startswith("umpteen: error: the text of stdin is longer than 1MB")
+
+
+def in_bash(line):
+    return subprocess.run(["bash", "-c", line], capture_output=True, timeout=60)
+
+
+def test_answers_go_into_a_process_of_the_shell(folder, model, tmp_path):
+    predict = f"{shlex.join(COMMAND)} predict {model} {folder}/test.jsonl -k 1"
+    done = in_bash(
+        f"set -o pipefail; {predict} -o >(sort > {tmp_path}/out; echo > {tmp_path}/end) "
+        f"&& until [ -e {tmp_path}/end ]; do sleep 0.1; done"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    expected = in_bash(f"{predict} -o /dev/stdout | sort").stdout
+    assert expected.count(b"\n") == 40
+    assert (tmp_path / "out").read_bytes() == expected
+
+
+def test_a_page_and_the_table_share_a_log_in_their_order(folder, model, tmp_path):
+    evaluate = f"{shlex.join(COMMAND)} evaluate {model} {folder}/test.jsonl --html /dev/stdout"
+    done = in_bash(f"{{ {evaluate}; echo done; }} > {tmp_path}/log")
+    assert done.returncode == 0, done.stderr
+    log = (tmp_path / "log").read_text()
+    assert log.startswith("{")
+    assert log.index("<html") > log.index("precision@1")
+    assert log.endswith("done\n")
+
+
+def test_a_page_replaces_what_its_link_leads_to(call, folder, model, tmp_path):
+    (tmp_path / "real.html").write_text("old")
+    (tmp_path / "link.html").symlink_to("real.html")
+    call("evaluate", model, folder / "test.jsonl", "--html", tmp_path / "link.html")
+    assert (tmp_path / "link.html").is_symlink()
+    assert "<html" in (tmp_path / "real.html").read_text()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", ["predict", "evaluate", "convert"])
+def test_a_full_disk_names_the_file(call, folder, model, command):
+    arguments = {
+        "predict": ["predict", model, folder / "test.jsonl", "-o", "/dev/full"],
+        "evaluate": ["evaluate", model, folder / "test.jsonl", "--html", "/dev/full"],
+        "convert": ["convert", folder / "test.jsonl", "/dev/full", "--to", "csv"],
+    }[command]
+    _, err = call(*arguments, code=1)
+    assert err.startswith("umpteen: error: /dev/full cannot be written: no space is left")
+    assert err.count("\n") == 1
+
+
+def test_a_model_is_not_fitted_for_a_link_that_leads_nowhere(call, folder, tmp_path):
+    (tmp_path / "model").symlink_to("nowhere")
+    _, err = call("fit", folder / "none.jsonl", "-o", tmp_path / "model", code=1)
+    assert "is a link that leads nowhere" in err

@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix, random_array
 from umpteen.data import Samples, read, write
 from umpteen.errors import (
     DataFormatError,
-    DatasetNotFoundError,
     LabelsShapeError,
+    NotWritableError,
     ParameterError,
     UmpteenError,
 )
@@ -135,9 +135,9 @@ def test_where_to_write_must_be_clear(tmp_path):
     samples = Samples(texts=["a"], labels=[["b"]])
     with pytest.raises(DataFormatError, match="no known ending"):
         write(samples, tmp_path / "out.bin")
-    with pytest.raises(DatasetNotFoundError, match="no folder"):
+    with pytest.raises(NotWritableError, match="no folder"):
         write(samples, tmp_path / "gone" / "out.csv")
-    with pytest.raises(DataFormatError, match="is a folder"):
+    with pytest.raises(NotWritableError, match="is a folder"):
         write(samples, tmp_path, format="csv")
     with pytest.raises(ParameterError, match="no option 'quoted'"):
         write(samples, tmp_path / "out.csv", quoted=False)

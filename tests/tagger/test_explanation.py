@@ -95,7 +95,8 @@ def test_the_way_leads_to_the_label():
         assert len(step.labels) == min(3, step.n_labels)
         assert len(step.words) <= 3
     first = why.path[0].labels  # those that suit the text, the best first
-    ranked = [name for name, _ in tagger.predict(TEST[0], k=20)]
+    best = tagger.predict_topk([TEST[0]], k=20).labels[0]
+    ranked = [tagger.label_names_.names[label] for label in best]
     assert [ranked.index(name) for name in first] == sorted(ranked.index(name) for name in first)
 
 

@@ -4,6 +4,7 @@ Nothing heavy is imported before a command runs, so that `umpteen --help` answer
 Results go to stdout, as tables on a terminal and as JSON in a pipe; all else goes to stderr.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit: 0 fine, 1 an error, 2 wrong usage, 130 interrupted."""
+    _occupy_closed_streams()
     try:
         from umpteen.cli.app import run
 
@@ -19,3 +21,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+def _occupy_closed_streams() -> None:
+    """Let what a person closed (`>&-`, `2>&-`) take and give nothing, as /dev/null does.
+
+    Otherwise the next file that is opened would get the number of the stream, and whatever is
+    meant for the stream. A closed stdin stays None: to read from it is an error.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115

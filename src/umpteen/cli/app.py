@@ -47,10 +47,16 @@ def run(arguments: Sequence[str]) -> int:
         code = 0
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else 1
+    except OSError as problem:  # no room for the text of --help
+        errors.report(problem)
+        code = 1
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         return errors.leave_pipe()
+    except OSError:
+        errors.drop_stdout()
+        return code or 1
     return code
 
 

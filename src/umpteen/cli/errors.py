@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -66,7 +67,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             say("interrupted")
             raise typer.Exit(_INTERRUPTED) from None
         except Exception as error:
-            _report(error)
+            report(error)
             raise typer.Exit(1) from None
 
     return careful
@@ -74,13 +75,19 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 def leave_pipe() -> int:
     """The reader is gone (`| head -1`): nothing more to say to it, not even at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    drop_stdout()
     return _PIPE_CLOSED
 
 
+def drop_stdout() -> None:
+    """What cannot be written (a full disk, a pipe without a reader) is not tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def say(message: str) -> None:
-    """A line on stderr, for the person."""
-    print(f"umpteen: {message}", file=sys.stderr)
+    """A line on stderr, for the person, unless there is no room for it."""
+    with suppress(OSError):
+        print(f"umpteen: {message}", file=sys.stderr)
 
 
 def in_options(message: str) -> str:
@@ -103,7 +110,8 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     say(f"warning: {' '.join(in_options(str(message)).split())}")
 
 
-def _report(error: Exception) -> None:
+def report(error: Exception) -> None:
+    """Say what went wrong, and where, if that was asked for."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     say(f"error: {_one_line(error)}")

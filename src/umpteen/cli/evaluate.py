@@ -7,12 +7,21 @@ import typer
 
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import read_matrices
-from umpteen.cli.models import Model, Output, check_held_out, is_tagger, load_model, load_tagger
-from umpteen.cli.output import Json, check_writable, show
+from umpteen.cli.models import (
+    Model,
+    Output,
+    changed,
+    check_held_out,
+    is_tagger,
+    load_model,
+    load_tagger,
+)
+from umpteen.cli.output import Json, show
 from umpteen.cli.reading import File, Reading, is_stdin, reads_file
 from umpteen.cli.settings import in_shares
 
 if TYPE_CHECKING:
+    from umpteen.data import Samples
     from umpteen.tagger import Tagger, Thresholds
 
 
@@ -39,6 +48,8 @@ def evaluate(
     labels fare beside frequent ones.
     """
     if html is not None:
+        from umpteen.writing import check_writable
+
         check_writable(html)
     loaded = load_model(model)
     if is_tagger(loaded):
@@ -84,9 +95,10 @@ def tune(
     the second, as many labels are given as nine right ones out of ten allow.
     """
     folder = output or model
-    tagger = load_tagger(model, "tune", folder)
-    thresholds = _tuned(tagger, in_shares(metric), file, reading)
-    tagger.save(folder)
+    load_tagger(model, "tune", folder)
+    samples = None if file is None else reading.read_labelled_texts(file)
+    with changed(model, output) as tagger:
+        thresholds = _tuned(tagger, in_shares(metric), samples)
     record = {
         "metric": thresholds.metric,
         "reached": round(thresholds.reached, 4),
@@ -96,11 +108,10 @@ def tune(
     show(record, json)
 
 
-def _tuned(tagger: "Tagger", metric: str, file: Path | None, reading: Reading) -> "Thresholds":
-    if file is None:
+def _tuned(tagger: "Tagger", metric: str, samples: "Samples | None") -> "Thresholds":
+    if samples is None:
         check_held_out(tagger)
         return tagger.tune_thresholds(metric)
-    samples = reading.read_labelled_texts(file)
     return tagger.tune_thresholds(metric, samples.texts, samples.labels)
 
 

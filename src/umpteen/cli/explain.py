@@ -1,6 +1,5 @@
 """`umpteen explain`."""
 
-import sys
 from dataclasses import replace
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from umpteen.cli.errors import UsageError
 from umpteen.cli.models import Model, load_tagger
 from umpteen.cli.output import Json, one_line, show
+from umpteen.cli.reading import Stdin
 
 _WIDEST = 60  # with its quotation marks, as explanations show training texts
 
@@ -34,12 +34,24 @@ def explain(
     """
     tagger = load_tagger(model, "explain")
     if text == "-":
-        text = sys.stdin.buffer.read().decode(errors="replace")
+        text = _all_of_stdin()
     if not text.strip():
         raise UsageError('there is no text to explain: umpteen explain MODEL "some words"')
     found = tagger.explain(text, label)
     near = tuple(replace(one, text=_shortened(one.text)) for one in found.neighbours)
     show(found.to_dict(), json, replace(found, neighbours=near))
+
+
+def _all_of_stdin() -> str:
+    from umpteen.limits import longest_line, raise_limit
+
+    most, stdin = longest_line(), Stdin()
+    read = bytearray()
+    while part := stdin.read(most):
+        read += part
+        if len(read) > most:
+            raise UsageError(f"the text of stdin is {raise_limit()}")
+    return read.decode(errors="replace")
 
 
 def _shortened(text: str) -> str:

@@ -6,7 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from umpteen.cli.errors import UsageError, say
-from umpteen.cli.models import Model, Output, check_free, is_tagger, load_model, load_tagger
+from umpteen.cli.models import (
+    Model,
+    Output,
+    changed,
+    check_free,
+    is_tagger,
+    load_model,
+    load_tagger,
+)
 from umpteen.cli.output import Json, show
 from umpteen.cli.reading import File, LabelTexts, Reading, reads_file
 
@@ -33,15 +41,17 @@ def add_labels(
     Names that the model knows are passed over. It is saved where it was, in one step, or in
     --output.
     """
+    from umpteen.data import read_label_texts
     from umpteen.tagger.new_labels import examples_of
 
     folder = output or model
-    tagger = load_tagger(model, "add-labels", folder)
+    load_tagger(model, "add-labels", folder)  # what is wrong with it is said before texts are read
     samples = reading.read_labelled_texts(file)
-    new = _new_names(tagger, file, samples.labels or [])
-    examples = examples_of(samples.texts or [], samples.labels or [], new)
-    tagger.add_labels(new, _label_texts(new, label_texts), examples)
-    tagger.save(folder)
+    own_texts = None if label_texts is None else read_label_texts(label_texts)
+    with changed(model, output) as tagger:
+        new = _new_names(tagger, file, samples.labels or [])
+        examples = examples_of(samples.texts or [], samples.labels or [], new)
+        tagger.add_labels(new, own_texts and _of_names(own_texts, new), examples)
     show({"added": len(new), "labels": len(tagger.label_names_.ids), "model": str(folder)}, json)
 
 
@@ -63,11 +73,11 @@ def update(
     that it has here, and no others.
     """
     folder = output or model
-    tagger = load_tagger(model, "update", folder)
+    load_tagger(model, "update", folder)
     samples = reading.read_labelled_texts(file)
-    n_before = len(tagger.label_names_.ids)
-    tagger.partial_fit(samples.texts, samples.labels)
-    tagger.save(folder)
+    with changed(model, output) as tagger:
+        n_before = len(tagger.label_names_.ids)
+        tagger.partial_fit(samples.texts, samples.labels)
     n_labels = len(tagger.label_names_.ids)
     show(
         {
@@ -94,14 +104,14 @@ def remove_labels(
     \b
     The other labels stay as they are. A model of matrices takes the numbers of labels.
     """
-    loaded = load_model(model)
     folder = output or model
+    load_model(model)
     check_free(folder)
-    if is_tagger(loaded):
-        loaded.remove_labels(names)
-    else:
-        loaded.remove_labels([_number(name) for name in names])
-    loaded.save(folder)
+    with changed(model, output) as loaded:
+        if is_tagger(loaded):
+            loaded.remove_labels(names)
+        else:
+            loaded.remove_labels([_number(name) for name in names])
     show({"removed": len(set(names)), "model": str(folder)}, json)
 
 
@@ -116,12 +126,7 @@ def _new_names(tagger: Any, file: Path, labels: list[list[str]]) -> list[str]:
     return sorted(given - known)
 
 
-def _label_texts(names: list[str], path: Path | None) -> dict[str, str] | None:
-    if path is None:
-        return None
-    from umpteen.data import read_label_texts
-
-    texts = read_label_texts(path)
+def _of_names(texts: dict[str, str], names: list[str]) -> dict[str, str]:
     return {name: texts[name] for name in names if name in texts}
 
 

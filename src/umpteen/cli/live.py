@@ -2,20 +2,19 @@
 
 import os
 import select
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from inspect import signature
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
 
-from umpteen.cli.reading import Reading, is_stdin
+from umpteen.cli.reading import Reading, is_stdin, stdin_descriptor
 from umpteen.data import Samples
 from umpteen.data.formats.compression import compression_of_content
 from umpteen.data.formats.json_objects import is_array
 from umpteen.data.formats.known import FORMATS, check_options, format_to_read
 from umpteen.data.formats.records import Record, batches
-from umpteen.data.formats.source import Source, open_source
+from umpteen.data.formats.source import Source, open_source, whole_lines
 from umpteen.errors import DataFormatError
 
 _TEXTS = 1000  # of a file at a time
@@ -31,7 +30,7 @@ def stream_texts(path: Path, reading: Reading) -> Iterator[Samples]:
     whatever they look like: a file of answers may come again.
     """
     if is_stdin(path):
-        yield from _stream_stdin(sys.stdin.fileno(), reading)
+        yield from _stream_stdin(stdin_descriptor(), reading)
         return
     with open_source(path) as source:
         yield from _samples(source, _format(source, reading), reading, _TEXTS)
@@ -44,7 +43,7 @@ def _stream_stdin(stdin: int, reading: Reading) -> Iterator[Samples]:
         source = Source("stdin", _Blocks(chain([start], arriving)))
         yield from _samples(source, _format(source, reading), reading, _TEXTS)
         return
-    blocks = _whole_lines(chain([start], arriving))
+    blocks = whole_lines(chain([start], arriving), Source("stdin", BytesIO()).too_long)
     first = next(blocks, b"")
     form = _format(Source("stdin", BytesIO(first)), reading)
     if form not in _LINE_BY_LINE or (form == "jsonl" and is_array(first)):
@@ -92,20 +91,6 @@ def _arriving(stdin: int) -> Iterator[bytes]:
 
 def _is_ready(stdin: int) -> bool:
     return os.name == "posix" and bool(select.select([stdin], [], [], 0)[0])
-
-
-def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes, cut at line ends."""
-    rest = b""
-    for block in blocks:
-        head, newline, rest_of_block = block.rpartition(b"\n")
-        if newline:
-            yield rest + head + newline
-            rest = rest_of_block
-        else:
-            rest += block
-    if rest:
-        yield rest
 
 
 class _Later(Source):

@@ -37,14 +37,7 @@ def answer_matrix(
     samples = read_matrices(file, reading, classifier)
     top = classifier.predict_topk(samples.X, k or (_K if threshold is None else _K_BY_THRESHOLD))
     top = top if threshold is None else cut(top, threshold)
-    yield samples, _numbers(top)
-
-
-def _numbers(top: Any) -> list[list[tuple[int, float]]]:
-    return [
-        [(label, round(score, 6)) for label, score in zip(*row, strict=True) if label >= 0]
-        for row in zip(top.labels.tolist(), top.scores.tolist(), strict=True)
-    ]
+    yield samples, top.names(range(classifier.n_labels_))
 
 
 def _widen(matrix: Any, width: int) -> None:

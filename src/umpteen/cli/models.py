@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +34,7 @@ def load_model(path: Path) -> Any:
 
 
 def load_tagger(path: Path, purpose: str, output: Path | None = None) -> "Tagger":
-    """The model in a folder, which must be one of texts; `output` is where it will be saved."""
+    """The model in a folder, which must be one of texts; `output` is where one will be saved."""
     model = load_model(path)
     if not is_tagger(model):
         raise UsageError(
@@ -42,6 +44,20 @@ def load_tagger(path: Path, purpose: str, output: Path | None = None) -> "Tagger
     if output is not None:
         check_free(output)
     return model  # type: ignore[no-any-return]
+
+
+@contextmanager
+def changed(path: Path, output: Path | None) -> Iterator[Any]:
+    """The model in a folder, saved after the change: where it was, alone, or in `output`."""
+    from umpteen.storage.editing import edit
+
+    if output is None or (output.exists() and output.samefile(path)):
+        with edit(path) as model:
+            yield model
+        return
+    model = load_model(path)
+    yield model
+    model.save(output)
 
 
 def check_held_out(tagger: "Tagger") -> None:
@@ -68,6 +84,8 @@ def is_tagger(model: Any) -> bool:
 
 def check_free(folder: Path) -> None:
     """Refuse what `save` would refuse, before hours of training rather than after."""
+    if folder.is_symlink() and not folder.exists():
+        raise UsageError(f"{folder} is a link that leads nowhere: choose another --output")
     place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not place.is_dir():
         raise UsageError(f"{place} is a file; a model needs a folder: choose another --output")

@@ -1,15 +1,12 @@
 """Results on stdout: for eyes on a terminal, as JSON for programs."""
 
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
-from umpteen.cli.errors import UsageError
 
 Json = Annotated[
     bool | None,
@@ -51,16 +48,6 @@ def as_line(record: Mapping[str, Any]) -> str:
 def one_line(text: str) -> str:
     """A text from who knows where, safe to print on a terminal."""
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
-
-
-def check_writable(file: Path) -> None:
-    """Refuse a file that cannot be written, before the work rather than after."""
-    if file.is_dir():
-        raise UsageError(f"{file} is a folder; give the name of a file in it")
-    if not file.parent.is_dir():
-        raise UsageError(f"no folder {file.parent} to write {file.name} into; make it")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise UsageError(f"{file} cannot be written to: choose another place")
 
 
 def size_on_disk(folder: Path) -> int:

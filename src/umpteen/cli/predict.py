@@ -12,7 +12,7 @@ from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import answer_matrix
 from umpteen.cli.models import Model, check_held_out, is_tagger, load_model
 from umpteen.cli.output import Json, as_line, one_line, wants_json
-from umpteen.cli.reading import Reading, is_stdin, reads_file
+from umpteen.cli.reading import Reading, is_stdin, reads_file, stdin_descriptor
 from umpteen.cli.settings import in_shares
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def predict(
       {"text": "Why does my bread collapse?", "labels": [{"label": "bread", "score": 0.87}]}
     """
     loaded = load_model(model)
-    if is_stdin(file) and sys.stdin.isatty():
+    if is_stdin(file) and os.isatty(stdin_descriptor()):
         say("type a text and press Enter; Ctrl-D ends")
     limits = Limits(k, _threshold(threshold), min_labels)
     records = _records(loaded, file, reading, limits)

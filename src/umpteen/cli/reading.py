@@ -80,7 +80,14 @@ class Stdin:
 
     def read(self, size: int) -> bytes:
         """Some bytes, at most `size`; none at the end."""
-        return os.read(sys.stdin.fileno(), min(size, _MOST_AT_ONCE))
+        return os.read(stdin_descriptor(), min(size, _MOST_AT_ONCE))
+
+
+def stdin_descriptor() -> int:
+    """The number of stdin's descriptor, unless it is closed (`<&-`)."""
+    if sys.stdin is None:
+        raise UsageError("- is stdin, which is closed: name a file, or send texts through a pipe")
+    return sys.stdin.fileno()
 
 
 def is_stdin(path: Path) -> bool:

@@ -10,7 +10,6 @@ from umpteen.cli.errors import UsageError
 if TYPE_CHECKING:
     from umpteen.linear import LabelTree
 
-_UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 Trees = Annotated[
@@ -49,13 +48,11 @@ def in_shares(text: str) -> str:
 
 
 def _bytes(size: str | None) -> float | None:
-    """
-    >>> _bytes("4GB"), _bytes("1.5 MB"), _bytes("1000")
-    (4000000000.0, 1500000.0, 1000.0)
-    """
+    from umpteen.limits import parse_size
+
     if size is None:
         return None
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", size.lower())
-    if match is None:
+    found = parse_size(size)
+    if found is None:
         raise UsageError(f"--max-memory {size!r} is no size; expected such as 500MB or 4GB")
-    return float(match[1]) * _UNITS[match[2]]
+    return found

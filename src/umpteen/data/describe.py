@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.extras import require
+from umpteen.writing import save_picture
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,7 +60,7 @@ class Description:
                 axes.loglog(np.arange(1, len(counts) + 1), counts, label=part)
         axes.set(title=self.name, xlabel="label, most frequent first", ylabel="samples")
         axes.legend()
-        figure.savefig(path, bbox_inches="tight", dpi=150)
+        save_picture(figure, path, bbox_inches="tight", dpi=150)
 
     def __rich__(self) -> "Table":
         from rich.table import Table

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umpteen.errors import ParameterError
 from umpteen.extras import require
 from umpteen.metrics.reliability import Reliability
+from umpteen.writing import save_picture
 
 if TYPE_CHECKING:
     from umpteen.report.report import Report
@@ -30,10 +29,7 @@ def save(report: "Report", path: str | PathLike[str]) -> None:
     picture = Figure(figsize=(4.6 * len(panels) + 0.6, 4.4), layout="constrained")
     for axes, draw in zip(picture.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         draw(axes, report)
-    known = picture.canvas.get_supported_filetypes()
-    if Path(path).suffix.lstrip(".").lower() not in known:
-        raise ParameterError(f"no picture can be saved as {path}; use one of .{', .'.join(known)}")
-    picture.savefig(path, dpi=150)
+    save_picture(picture, path, dpi=150)
 
 
 def _metrics(axes: Any, report: "Report") -> None:

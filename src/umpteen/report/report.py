@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, fields, is_dataclass
 from html import escape
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from umpteen.metrics.frequency import LabelGroup
 from umpteen.metrics.per_label import LabelTable
 from umpteen.metrics.reliability import AtThreshold, Reliability
 from umpteen.report import figure, page, tables
+from umpteen.writing import open_to_write
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class Report:
         """The report as one page that needs nothing else; also written to `path`, if given."""
         html = page.render(self)
         if path is not None:
-            Path(path).write_text(html, encoding="utf-8")
+            with open_to_write(path) as file:
+                file.write(html.encode())
         return html
 
     def plot(self, path: str | PathLike[str]) -> None:

@@ -1,7 +1,6 @@
 """Measure the claims of a paper one after the other, and keep what is there so far."""
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -12,6 +11,7 @@ from umpteen import __version__
 from umpteen.extras import require
 from umpteen.reproduce import page
 from umpteen.reproduce.parts import Figure, Measured, Part, Section, Table
+from umpteen.writing import open_to_write
 
 
 @dataclass
@@ -85,6 +85,5 @@ def _plain(value: Any) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
+    with open_to_write(path) as file:
+        file.write(text.encode())

@@ -5,6 +5,10 @@ import os
 import platform
 import re
 import secrets
+import stat
+import threading
+import time
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +23,7 @@ from umpteen.errors import (
     ModelVersionError,
     UmpteenError,
 )
+from umpteen.limits import longest_line, raise_limit
 from umpteen.storage.arrays import Array, write_array
 
 try:
@@ -30,6 +35,7 @@ FORMAT = 1
 
 _MANIFEST = "manifest.json"
 _KIND = "umpteen model"
+_PATIENCE, _PAUSE = 2.0, 0.05  # seconds: until a wait is worth a word, and between looks
 _OURS = re.compile(r"[0-9a-f]{12}-(\d+\.npy|manifest\.json)")
 
 
@@ -38,7 +44,7 @@ def write_model(folder: Path, content: Any, arrays: list[Array]) -> None:
     _check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     save_id = secrets.token_hex(6)
-    with _locked(folder):
+    with locked(folder):
         try:
             entries = [
                 write_array(folder / f"{save_id}-{number}.npy", array)
@@ -78,6 +84,8 @@ def _not_found(folder: Path) -> str:
         return f"there is no folder {folder}: check the path, or save a model there first"
     if not folder.is_dir():
         return f"{folder} is a file; a model is a folder, as model.save(path) makes it"
+    if os.path.lexists(folder / _MANIFEST):
+        return f"{folder / _MANIFEST} is no regular file, as model.save(path) makes it"
     return f"{folder} holds no {_MANIFEST}, so no model was ever completely saved there"
 
 
@@ -85,12 +93,23 @@ def _parse(path: Path) -> dict[str, Any] | None:
     """The JSON in `path`, if it is the manifest of a model."""
     if not path.is_file():
         return None
+    content = _content(path)
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(content)
     except (ValueError, RecursionError):
         return None
     is_ours = isinstance(manifest, dict) and manifest.get("kind") == _KIND
     return manifest if is_ours else None
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, if it is one and has an end: nothing is waited for, or read for ever."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        if found.st_size > longest_line():
+            raise ModelCorruptError(f"{path} is no manifest that a save writes: {raise_limit()}")
+        return file.read(found.st_size) if stat.S_ISREG(found.st_mode) else b""
 
 
 def _check_version(manifest: dict[str, Any], folder: Path) -> None:
@@ -156,18 +175,55 @@ def _check_free(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One save at a time, as each removes what it takes for leftovers."""
+def locked(folder: Path) -> Iterator[bool]:
+    """One change at a time; whether that can be promised: not on Windows or some network drives.
+
+    The lock goes with the process that holds it, whatever ends that. Who has it may take it again.
+    """
     if fcntl is None:
-        yield
+        yield False
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network folders cannot lock
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        found = os.fstat(handle)
+        place = (found.st_dev, found.st_ino)
+        if place in _held.places:
+            yield True
+            return
+        alone = _wait(handle, folder)
+        _held.places.add(place)
+        try:
+            yield alone
+        finally:
+            _held.places.discard(place)
     finally:
         os.close(handle)
+
+
+class _Held(threading.local):
+    """The folders that a thread has locked."""
+
+    def __init__(self) -> None:
+        self.places: set[tuple[int, int]] = set()
+
+
+_held = _Held()
+
+
+def _wait(handle: int, folder: Path) -> bool:
+    """Lock; says so if it takes long. Ctrl-C ends it."""
+    end = time.monotonic() + _PATIENCE
+    try:
+        while time.monotonic() < end:
+            with suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            time.sleep(_PAUSE)
+        warnings.warn(f"{folder} is being changed elsewhere: waiting for that to end", stacklevel=2)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return True
+    except OSError:  # cannot be locked
+        return False
 
 
 def _sync(folder: Path) -> None:

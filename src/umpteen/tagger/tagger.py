@@ -176,7 +176,8 @@ class Tagger(BaseEstimator):
         At most `k` labels (5, or 20 with a threshold). `threshold=0.7` gives only labels whose
         probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
         `tune_thresholds` chose, and one of its metrics such as `"precision@0.9"` or `"micro_f1"`
-        those that reach it. The best `min_labels` are given whatever their probability. A text
+        those that reach it. The best `min_labels` are given whatever their probability.
+        Probabilities have six digits; equal ones of those given stand by label id. A text
         without any known word gets no label, and one whose words all came after `fit` only
         those that learned them. With a hashing vectorizer, a word that falls together with a
         known one passes for that.

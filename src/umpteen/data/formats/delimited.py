@@ -1,15 +1,21 @@
 r"""CSV and TSV: a header row, a column of texts, a column of labels such as `a|b`."""
 
 import csv
-import warnings
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from umpteen.data.formats.label_cells import LabelCells
-from umpteen.data.formats.records import Record, batches, find_fields, records_of
+from umpteen.data.formats.records import (
+    Record,
+    batches,
+    check_columns,
+    find_fields,
+    records_of,
+)
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, ParameterError
+from umpteen.limits import longest_line
 
 _LONGEST_TEXT = 2**31 - 1
 _DELIMITERS = ",;\t"  # of CSV; spreadsheets write ; where numbers have decimal commas
@@ -68,14 +74,16 @@ def _delimiter(source: Source, text_field: str) -> str:
 
 def _rows(source: Source, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(_LONGEST_TEXT)  # documents are longer than the module's 128 kB
+    lines = _RowLines(source)
     reader = csv.reader(
-        (line + "\n" for _, line in source.lines()),
+        lines,
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
     try:
         for row in reader:
+            lines.size = 0
             if row:
                 yield reader.line_num, row
     except csv.Error as problem:
@@ -83,6 +91,27 @@ def _rows(source: Source, delimiter: str, quoted: bool) -> Iterator[tuple[int, l
             f"{problem}; where quotation marks are plain characters, use quoted=False",
             reader.line_num,
         ) from None
+
+
+class _RowLines:
+    """The lines of a file; those of one row, which quotation marks join, are as long as one may be.
+
+    `size` is that of the row so far.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.size = 0
+        self._source, self._lines, self._most = source, source.lines(), longest_line()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        number, line = next(self._lines)
+        self.size += len(line) + 1
+        if self.size > self._most:
+            raise self._source.too_long(number)
+        return line + "\n"
 
 
 def _records(
@@ -97,6 +126,7 @@ def _records(
         return
     try:
         text_name, labels_name = find_fields(columns, text_field, labels_field)
+        check_columns(columns, text_name, labels_name, "id")
     except KeyError as problem:
         raise source.error(problem.args[0], line) from None
     label_cells = LabelCells(label_separator)
@@ -106,8 +136,7 @@ def _records(
         cells = dict(zip(columns, row, strict=True))
         labels = None if labels_name is None else label_cells.names(cells[labels_name])
         yield Record(cells[text_name], labels, cells.get("id"))
-    if hint := label_cells.hint():
-        warnings.warn(f"{source.name}: {hint}", stacklevel=2)
+    label_cells.warn(source.name)
 
 
 def _write(

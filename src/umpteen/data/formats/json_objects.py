@@ -2,14 +2,38 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from umpteen.data.formats.source import Source
 from umpteen.errors import DataFormatError
 
+
+class Repeating(dict[str, Any]):
+    """An object in which a name stands more than once; what it holds is what stands last."""
+
+    repeated: frozenset[str]
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    item = dict(pairs)
+    if len(item) == len(pairs):
+        return item
+    repeating = Repeating(item)
+    repeating.repeated = frozenset(
+        name for name, n in Counter(n for n, _ in pairs).items() if n > 1
+    )
+    return repeating
+
+
 # Numbers stay as they are written: a label 1.50 is called "1.50". NaN is how some write null.
-_decoder = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=lambda name: None)
+_decoder = json.JSONDecoder(
+    parse_int=str,
+    parse_float=str,
+    parse_constant=lambda name: None,
+    object_pairs_hook=_object_of,
+)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ARRAY = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*([{\]]|\Z)")
 _ARRAY_BEGIN, _ARRAY_END = re.compile(r"\s*\[\s*"), re.compile(r"\s*\]\s*\Z")
@@ -25,6 +49,13 @@ def objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in source.lines():
         if line and not line.isspace():
             yield number, _object(source, number, line)
+
+
+def check_once(source: Source, number: int, item: dict[str, Any], *fields: str | None) -> None:
+    """Refuse an object that has one of these fields twice, as nobody knows which one is meant."""
+    for field in fields:
+        if isinstance(item, Repeating) and field in item.repeated:
+            raise source.error(f"{field!r} stands more than once in the object; keep one", number)
 
 
 def is_array(head: bytes) -> bool:

@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from umpteen.data.formats.json_objects import objects
-from umpteen.data.formats.records import Record, batches, find_fields, label_names, records_of
+from umpteen.data.formats.json_objects import check_once, objects
+from umpteen.data.formats.label_cells import LabelLists
+from umpteen.data.formats.records import Record, batches, find_fields, records_of
 from umpteen.data.formats.source import Readable, Source, open_source
 from umpteen.data.samples import Samples
 
@@ -48,6 +49,7 @@ def read_label_texts(path: Readable) -> dict[str, str]:
         source.format = "label texts"
         texts: dict[str, str] = {}
         for number, item in objects(source):
+            check_once(source, number, item, "label", "text")
             label = _text(source, number, item, "label")
             if not label:
                 raise source.error("the label is ''; expected its name", number)
@@ -58,13 +60,15 @@ def read_label_texts(path: Readable) -> dict[str, str]:
 
 
 def _records(source: Source, text_field: str, labels_field: str | None) -> Iterator[Record]:
+    lists = LabelLists()
     for number, item in objects(source):
         try:
             text_name, labels_name = find_fields(item.keys(), text_field, labels_field)
         except KeyError as problem:
             raise source.error(problem.args[0], number) from None
+        check_once(source, number, item, text_name, labels_name, "id")
         text = _text(source, number, item, text_name)
-        labels = None if labels_name is None else label_names(item[labels_name])
+        labels = None if labels_name is None else lists.names(item[labels_name])
         if labels is None and labels_name is not None:
             raise source.error(
                 f"{labels_name!r} is {item[labels_name]!r:.80}; expected a list of names, as in "
@@ -73,6 +77,7 @@ def _records(source: Source, text_field: str, labels_field: str | None) -> Itera
             )
         given_id = item.get("id")
         yield Record(text, labels, None if given_id is None else str(given_id))
+    lists.warn(source.name)
 
 
 def _text(source: Source, number: int, item: dict[str, Any], field: str) -> str:

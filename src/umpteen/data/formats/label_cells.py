@@ -1,9 +1,46 @@
-"""Labels in the cells of a column, as `a|b`, and a hint where another separator seems meant."""
+"""Labels as a file gives them, and hints where something else seems meant than is read."""
 
+import warnings
 from collections import Counter
+from typing import Any
+
+from umpteen.data.formats.records import label_names
 
 _OTHERS = ("|", ";", ",")
 _SHARE = 0.2  # of the cells; in fewer, it is rather part of a name
+
+
+class Spellings:
+    """Labels as they are spelled, to find those that differ in spaces only.
+
+    >>> spellings = Spellings()
+    >>> spellings.add("rye bread", "rye bread")
+    >>> spellings.add("rye bread ", "rye bread")
+    >>> spellings.hint()
+    "labels that differ in spaces only: 'rye bread' and 'rye bread ' are read as the same label"
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[str, str]] = {}  # squeezed: as spelled first, and as read
+        self._known: set[str] = set()
+        self._found: list[str] = []
+
+    def add(self, spelling: str, name: str) -> None:
+        """Take one, and the name that it is read as."""
+        if spelling in self._known:
+            return
+        self._known.add(spelling)
+        first, first_name = self._first.setdefault(" ".join(spelling.split()), (spelling, name))
+        if first != spelling:
+            read_as = "the same label" if first_name == name else "two labels"
+            self._found.append(f"{first!r:.80} and {spelling!r:.80} are read as {read_as}")
+
+    def hint(self) -> str | None:
+        """What to say once all were seen."""
+        if not self._found:
+            return None
+        more = f" (and {len(self._found) - 1:,} more)" if len(self._found) > 1 else ""
+        return f"labels that differ in spaces only: {self._found[0]}{more}"
 
 
 class LabelCells:
@@ -22,6 +59,7 @@ class LabelCells:
         self._n_filled = 0
         self._several = False
         self._others: Counter[str] = Counter()
+        self._spellings = Spellings()
 
     def names(self, cell: str) -> list[str]:
         """The names in a cell, without spaces around them."""
@@ -30,10 +68,18 @@ class LabelCells:
         self._several = self._several or len(names) > 1
         if not self._several:
             self._others.update(other for other in _OTHERS if other in cell)
+        for spelling, name in zip(_as_spelled(names, cell), names, strict=True):
+            self._spellings.add(spelling, name)
         return names
 
+    def warn(self, file: str) -> None:
+        """Say what is to be doubted once all cells were seen."""
+        for hint in (self.hint(), self._spellings.hint()):
+            if hint:
+                warnings.warn(f"{file}: {hint}", stacklevel=3)
+
     def hint(self) -> str | None:
-        """What to say once all cells were seen, if it is to be doubted that names are right."""
+        """What to say if another separator seems meant."""
         del self._others[self._separator]
         other, n_seen = next(iter(self._others.most_common(1)), ("", 0))
         if self._several or not n_seen or n_seen < _SHARE * self._n_filled:
@@ -43,3 +89,64 @@ class LabelCells:
             f"{self._n_filled:,} have {other!r}: if that separates labels, say "
             f"label_separator={other!r}"
         )
+
+
+def _as_spelled(names: list[str], cell: str) -> list[str]:
+    """The names with the spaces around the cell; those at a separator are only for the eye.
+
+    >>> _as_spelled(["a", "b"], " a | b")
+    [' a', 'b']
+    """
+    if not names or cell == cell.strip():
+        return names
+    spelled = list(names)
+    spelled[0] = cell[: len(cell) - len(cell.lstrip())] + spelled[0]
+    spelled[-1] += cell[len(cell.rstrip()) :]
+    return spelled
+
+
+class LabelLists:
+    """The labels of objects or rows, lists or single names, one after another.
+
+    >>> lists = LabelLists()
+    >>> lists.names(["bread", "oven"]), lists.names("bread|oven")
+    (['bread', 'oven'], ['bread|oven'])
+    >>> print(lists.hint())
+    1 of 1 texts in place of a list have '|', such as 'bread|oven', and each is read as one ...
+    """
+
+    def __init__(self) -> None:
+        self._n_single = 0
+        self._others: Counter[str] = Counter()
+        self._example: dict[str, str] = {}
+        self._spellings = Spellings()
+
+    def names(self, value: Any) -> list[str] | None:
+        """The names in a list, or the one name; None for anything else."""
+        names = label_names(value)
+        if isinstance(value, str):
+            self._n_single += 1
+            for other in _OTHERS:
+                if other in value.strip(other):
+                    self._others[other] += 1
+                    self._example.setdefault(other, value)
+        for name in names or ():
+            self._spellings.add(name, name)
+        return names
+
+    def warn(self, file: str) -> None:
+        """Say what is to be doubted once all were seen."""
+        for hint in (self.hint(), self._spellings.hint()):
+            if hint:
+                warnings.warn(f"{file}: {hint}", stacklevel=3)
+
+    def hint(self) -> str | None:
+        """What to say if texts seem to be meant as lists; `|` is hardly ever part of a name."""
+        for other, n_seen in self._others.most_common():
+            if other == "|" or n_seen >= _SHARE * self._n_single:
+                return (
+                    f"{n_seen:,} of {self._n_single:,} texts in place of a list have {other!r}, "
+                    f"such as {self._example[other]!r:.80}, and each is read as one label: if that "
+                    'separates labels, give lists, as in ["a", "b"]'
+                )
+        return None

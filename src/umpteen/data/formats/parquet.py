@@ -4,7 +4,14 @@ import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from umpteen.data.formats.records import Record, batches, find_fields, label_names, records_of
+from umpteen.data.formats.label_cells import LabelLists
+from umpteen.data.formats.records import (
+    Record,
+    batches,
+    check_columns,
+    find_fields,
+    records_of,
+)
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.extras import require
@@ -44,14 +51,16 @@ def write(
 
 
 def _records(source: Source, text_field: str, labels_field: str | None) -> Iterator[Record]:
+    lists = LabelLists()
     for row, item in enumerate(_rows(source, text_field, labels_field)):
         text, value, given_id = item
-        labels = None if value is _ABSENT else label_names(value)
+        labels = None if value is _ABSENT else lists.names(value)
         if not isinstance(text, str):
             raise source.error(f"row {row:,} has the text {text!r:.80}; expected a text")
         if labels is None and value is not _ABSENT:
             raise source.error(f"row {row:,} has the labels {value!r:.80}; expected names")
         yield Record(text, labels, None if given_id is None else str(given_id))
+    lists.warn(source.name)
 
 
 def _rows(
@@ -63,6 +72,7 @@ def _rows(
         table = parquet.ParquetFile(file)
         names = table.schema_arrow.names
         text_name, labels_name = find_fields(names, text_field, labels_field)
+        check_columns(names, text_name, labels_name, "id")
         wanted = [name for name in (text_name, labels_name, "id") if name in names]
         for part in table.iter_batches(_ROWS_AT_ONCE, columns=wanted):
             for item in part.to_pylist():

@@ -1,6 +1,6 @@
 """Texts with label names and an id: what a line, a row or an object of a text format holds."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
@@ -80,6 +80,21 @@ def find_fields(
     KeyError: "no 'labels' among 'text', 'label'; did you mean labels_field='label'?"
     """
     return _find_fields(tuple(fields), text_field, labels_field)
+
+
+def check_columns(columns: Sequence[str], *used: str | None) -> None:
+    """Raise `KeyError` where a column that is used stands twice: nobody knows which is meant.
+
+    >>> check_columns(["text", "labels", "text"], "text", "labels")
+    Traceback (most recent call last):
+    KeyError: "the columns 1 and 3 are both called 'text'; rename or remove one"
+    """
+    for name in used:
+        places = [str(place) for place, column in enumerate(columns, 1) if column == name]
+        if len(places) > 1:
+            both = "both" if len(places) == 2 else "all"
+            listed = f"{', '.join(places[:-1])} and {places[-1]}"
+            raise KeyError(f"the columns {listed} are {both} called {name!r}; rename or remove one")
 
 
 @lru_cache(maxsize=256)

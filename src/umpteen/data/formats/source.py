@@ -1,6 +1,6 @@
 """A file being read: its bytes, decompressed, in whole lines, and where an error is."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,6 +13,7 @@ from umpteen.data.formats.compression import (
     decompressed,
 )
 from umpteen.errors import DataFormatError, DatasetNotFoundError, ParameterError
+from umpteen.limits import longest_line, raise_limit
 
 Readable: TypeAlias = "str | PathLike[str] | BinaryIO"
 
@@ -55,15 +56,11 @@ class Source:
     def line_blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
         """All bytes, some at a time, cut at line ends; without a byte order mark."""
         self.head = self.head.removeprefix(_BYTE_ORDER_MARK)
-        rest: list[bytes] = []
-        for block in self.blocks(size):
-            cut = block.rfind(b"\n") + 1
-            if cut:
-                yield b"".join([*rest, block[:cut]])
-                rest = []
-            rest.append(block[cut:])
-        if last := b"".join(rest):
-            yield last
+        return whole_lines(self.blocks(min(size, longest_line())), self.too_long)
+
+    def too_long(self, line: int) -> DataFormatError:
+        """The error to raise for a line that is longer than allowed."""
+        return self.error(raise_limit(), line)
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Numbered lines of UTF-8 text, without their newline."""
@@ -120,6 +117,27 @@ def open_source(path: Readable) -> Iterator[Source]:
         raise DatasetNotFoundError(f"no file {place}; check the path") from None
     with file:
         yield Source(str(place), file, place)
+
+
+def whole_lines(
+    blocks: Iterable[bytes], too_long: Callable[[int], DataFormatError]
+) -> Iterator[bytes]:
+    """The same bytes, cut at line ends; raises `too_long(number)` for a line beyond the limit."""
+    most = longest_line()
+    rest: list[bytes] = []
+    size, n_lines = 0, 0
+    for block in blocks:
+        first, cut = block.find(b"\n"), block.rfind(b"\n") + 1
+        if size + (first if cut else len(block)) > most:
+            raise too_long(n_lines + 1)
+        if cut:
+            yield b"".join([*rest, block[:cut]])
+            n_lines += block.count(b"\n")
+            rest, size = [], 0
+        rest.append(block[cut:])
+        size += len(block) - cut
+    if last := b"".join(rest):
+        yield last
 
 
 class _Rewound:
