@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from umpteen.cli.errors import UsageError
-from umpteen.cli.models import is_tagger, load_model
+from umpteen.cli.models import Verify, is_tagger, load_model
 from umpteen.cli.output import Json, readable_size, show, size_on_disk, wants_json
 from umpteen.cli.reading import Reading, is_stdin, reads_file
 
@@ -21,6 +21,7 @@ def describe(
         ),
     ],
     reading: Reading,
+    verify: Verify = None,
     json: Json = None,
 ) -> None:
     """Tell what is in a file of data, or in a model.
@@ -35,7 +36,7 @@ def describe(
     with.
     """
     if path.is_dir() and (path / "manifest.json").exists():
-        show(_model(path, wants_json(json)), json)
+        show(_model(path, wants_json(json), verify), json)
         return
     found = _folder(path) if path.is_dir() else _file(path, reading)
     show(found.to_dict(), json, found)
@@ -64,10 +65,10 @@ def _folder(path: Path) -> Any:
         ) from None
 
 
-def _model(folder: Path, exact: bool) -> dict[str, Any]:
+def _model(folder: Path, exact: bool, verify: bool | None) -> dict[str, Any]:
     from umpteen.storage.folder import read_manifest
 
-    model = load_model(folder)
+    model = load_model(folder, verify)
     size = size_on_disk(folder)
     about = _tagger(model) if is_tagger(model) else _classifier(model)
     versions = read_manifest(folder)["versions"]

@@ -10,6 +10,7 @@ from umpteen.cli.matrices import read_matrices
 from umpteen.cli.models import (
     Model,
     Output,
+    Verify,
     changed,
     check_held_out,
     is_tagger,
@@ -33,6 +34,7 @@ def evaluate(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with all of it as well.")
     ] = None,
+    verify: Verify = None,
     json: Json = None,
 ) -> None:
     """Tell how good a model is, on texts that are new to it.
@@ -51,7 +53,7 @@ def evaluate(
         from umpteen.writing import check_writable
 
         check_writable(html)
-    loaded = load_model(model)
+    loaded = load_model(model, verify)
     if is_tagger(loaded):
         samples = reading.read_labelled_texts(file)
         report = loaded.evaluate(samples.texts, samples.labels, title=_title(model, file))
@@ -82,6 +84,7 @@ def tune(
         ),
     ] = "micro_f1",
     output: Output = None,
+    verify: Verify = None,
     json: Json = None,
 ) -> None:
     """Choose from which probability on a label is given.
@@ -95,9 +98,9 @@ def tune(
     the second, as many labels are given as nine right ones out of ten allow.
     """
     folder = output or model
-    load_tagger(model, "tune", folder)
+    load_tagger(model, "tune", folder, verify)
     samples = None if file is None else reading.read_labelled_texts(file)
-    with changed(model, output) as tagger:
+    with changed(model, output, verify) as tagger:
         thresholds = _tuned(tagger, in_shares(metric), samples)
     record = {
         "metric": thresholds.metric,

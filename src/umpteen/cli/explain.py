@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from umpteen.cli.errors import UsageError
-from umpteen.cli.models import Model, load_tagger
+from umpteen.cli.models import Model, Verify, load_tagger
 from umpteen.cli.output import Json, one_line, show
 from umpteen.cli.reading import Stdin
 
@@ -20,6 +20,7 @@ def explain(
         str | None,
         typer.Option("-l", "--label", metavar="NAME", help="Which label; else the best one."),
     ] = None,
+    verify: Verify = None,
     json: Json = None,
 ) -> None:
     """Show why a text gets a label, word by word.
@@ -32,7 +33,7 @@ def explain(
     Out come the label's probability, what each word adds to it, and the way through the tree of
     labels; also the nearest training texts, if fit was told to --keep-texts.
     """
-    tagger = load_tagger(model, "explain")
+    tagger = load_tagger(model, "explain", verify=verify)
     if text == "-":
         text = _all_of_stdin()
     if not text.strip():

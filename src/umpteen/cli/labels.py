@@ -9,6 +9,7 @@ from umpteen.cli.errors import UsageError, say
 from umpteen.cli.models import (
     Model,
     Output,
+    Verify,
     changed,
     check_free,
     is_tagger,
@@ -26,6 +27,7 @@ def add_labels(
     reading: Reading,
     label_texts: LabelTexts = None,
     output: Output = None,
+    verify: Verify = None,
     json: Json = None,
 ) -> None:
     """Teach a model new labels; the others stay as they are.
@@ -45,10 +47,12 @@ def add_labels(
     from umpteen.tagger.new_labels import examples_of
 
     folder = output or model
-    load_tagger(model, "add-labels", folder)  # what is wrong with it is said before texts are read
+    load_tagger(
+        model, "add-labels", folder, verify
+    )  # what is wrong with it is said before texts are read
     samples = reading.read_labelled_texts(file)
     own_texts = None if label_texts is None else read_label_texts(label_texts)
-    with changed(model, output) as tagger:
+    with changed(model, output, verify) as tagger:
         new = _new_names(tagger, file, samples.labels or [])
         examples = examples_of(samples.texts or [], samples.labels or [], new)
         tagger.add_labels(new, own_texts and _of_names(own_texts, new), examples)
@@ -57,7 +61,12 @@ def add_labels(
 
 @reads_file
 def update(
-    model: Model, file: File, reading: Reading, output: Output = None, json: Json = None
+    model: Model,
+    file: File,
+    reading: Reading,
+    output: Output = None,
+    verify: Verify = None,
+    json: Json = None,
 ) -> None:
     """Teach a model from more texts, or from corrected ones.
 
@@ -73,9 +82,9 @@ def update(
     that it has here, and no others.
     """
     folder = output or model
-    load_tagger(model, "update", folder)
+    load_tagger(model, "update", folder, verify)
     samples = reading.read_labelled_texts(file)
-    with changed(model, output) as tagger:
+    with changed(model, output, verify) as tagger:
         n_before = len(tagger.label_names_.ids)
         tagger.partial_fit(samples.texts, samples.labels)
     n_labels = len(tagger.label_names_.ids)
@@ -94,6 +103,7 @@ def remove_labels(
     model: Model,
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="Labels to forget.")],
     output: Output = None,
+    verify: Verify = None,
     json: Json = None,
 ) -> None:
     """Make a model forget labels, and never give them again.
@@ -105,9 +115,9 @@ def remove_labels(
     The other labels stay as they are. A model of matrices takes the numbers of labels.
     """
     folder = output or model
-    load_model(model)
+    load_model(model, verify)
     check_free(folder)
-    with changed(model, output) as loaded:
+    with changed(model, output, verify) as loaded:
         if is_tagger(loaded):
             loaded.remove_labels(names)
         else:

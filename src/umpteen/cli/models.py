@@ -15,27 +15,37 @@ if TYPE_CHECKING:
     from umpteen.tagger import Tagger
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `umpteen fit` made.")]
+Verify = Annotated[
+    bool | None,
+    typer.Option(
+        "--verify/--no-verify",
+        help="Compare the checksums of all arrays, or of none.",
+        show_default="up to 200 MB",
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FOLDER", help="Save there, and leave MODEL as it is."),
 ]
 
 
-def load_model(path: Path) -> Any:
+def load_model(path: Path, verify: bool | None = None) -> Any:
     """The model in a folder."""
     from umpteen.base import ExtremeClassifier
     from umpteen.storage import load
 
     note_first_run()
-    model = load(path)
+    model = load(path, verify=verify)
     if not is_tagger(model) and not isinstance(model, ExtremeClassifier):
         raise UsageError(f"{path} holds a {type(model).__name__}, which is not a model of labels")
     return model
 
 
-def load_tagger(path: Path, purpose: str, output: Path | None = None) -> "Tagger":
+def load_tagger(
+    path: Path, purpose: str, output: Path | None = None, verify: bool | None = None
+) -> "Tagger":
     """The model in a folder, which must be one of texts; `output` is where one will be saved."""
-    model = load_model(path)
+    model = load_model(path, verify)
     if not is_tagger(model):
         raise UsageError(
             f"{purpose} needs a model of texts; {path} holds a {type(model).__name__} that learned "
@@ -47,15 +57,15 @@ def load_tagger(path: Path, purpose: str, output: Path | None = None) -> "Tagger
 
 
 @contextmanager
-def changed(path: Path, output: Path | None) -> Iterator[Any]:
+def changed(path: Path, output: Path | None, verify: bool | None) -> Iterator[Any]:
     """The model in a folder, saved after the change: where it was, alone, or in `output`."""
     from umpteen.storage.editing import edit
 
     if output is None or (output.exists() and output.samefile(path)):
-        with edit(path) as model:
+        with edit(path, verify=verify) as model:
             yield model
         return
-    model = load_model(path)
+    model = load_model(path, verify)
     yield model
     model.save(output)
 

@@ -10,7 +10,7 @@ import typer
 
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import answer_matrix
-from umpteen.cli.models import Model, check_held_out, is_tagger, load_model
+from umpteen.cli.models import Model, Verify, check_held_out, is_tagger, load_model
 from umpteen.cli.output import Json, as_line, one_line, wants_json
 from umpteen.cli.reading import Reading, is_stdin, reads_file, stdin_descriptor
 from umpteen.cli.settings import in_shares
@@ -54,6 +54,7 @@ def predict(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write JSONL there, once all is done."),
     ] = None,
+    verify: Verify = None,
     json: Json = None,
 ) -> None:
     """Give labels to texts.
@@ -68,7 +69,7 @@ def predict(
     line by line, for as long as it goes on. Out comes a line for each text, in their order:
       {"text": "Why does my bread collapse?", "labels": [{"label": "bread", "score": 0.87}]}
     """
-    loaded = load_model(model)
+    loaded = load_model(model, verify)
     if is_stdin(file) and os.isatty(stdin_descriptor()):
         say("type a text and press Enter; Ctrl-D ends")
     limits = Limits(k, _threshold(threshold), min_labels)

@@ -12,7 +12,7 @@ from umpteen.storage.folder import locked, read_manifest
 
 
 @contextmanager
-def edit(path: str | PathLike[str]) -> Iterator[Any]:
+def edit(path: str | PathLike[str], *, verify: bool | None = None) -> Iterator[Any]:
     """Load the model in the folder `path`, let it be changed, and save it there again.
 
     From the load to the save nobody else can `edit` the model or `save` another one there: they
@@ -21,6 +21,8 @@ def edit(path: str | PathLike[str]) -> Iterator[Any]:
 
     Where folders cannot be locked (on Windows, and on some network drives), a model that was
     changed by someone else meanwhile is not replaced: that is a `ModelChangedError`.
+
+    `verify` is that of `load`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from umpteen import Tagger
@@ -35,7 +37,7 @@ def edit(path: str | PathLike[str]) -> Iterator[Any]:
     read_manifest(folder)  # a folder without a model is no folder to wait for
     with locked(folder) as alone:
         before = read_manifest(folder)["checksum"]
-        model = load(folder)
+        model = load(folder, verify=verify)
         yield model
         if not alone and read_manifest(folder)["checksum"] != before:
             raise ModelChangedError(
