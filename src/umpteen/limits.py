@@ -38,10 +38,13 @@ def raise_limit() -> str:
     """Return the advice for a line, or a manifest, that is longer than allowed.
 
     >>> raise_limit()
-    'longer than 64MB, the limit; if that is right, raise it: UMPTEEN_MAX_LINE=1GB'
+    'longer than 64MB, the limit; if it is right, set the environment variable UMPTEEN_MAX_LINE=1GB'
     """
     larger = "1GB" if longest_line() < 10**9 else "100GB"
-    return f"longer than {_given()}, the limit; if that is right, raise it: {VARIABLE}={larger}"
+    return (
+        f"longer than {_given()}, the limit; if it is right, set the environment variable "
+        f"{VARIABLE}={larger}"
+    )
 
 
 def _given() -> str:

@@ -125,7 +125,7 @@ def test_a_line_of_stdin_without_an_end_is_left(model, monkeypatch):
     monkeypatch.setenv("UMPTEEN_MAX_LINE", "1MB")
     _, err = run("predict", model, "-", stdin=content, code=1)
     assert err.startswith("umpteen: error: stdin, line 4: longer than 1MB, the limit; ")
-    assert err.endswith("raise it: UMPTEEN_MAX_LINE=1GB\n")
+    assert err.endswith("set the environment variable UMPTEEN_MAX_LINE=1GB\n")
     _, err = run("explain", model, "-", stdin=content, code=1)
     assert err.startswith("umpteen: error: the text of stdin is longer than 1MB")
 
