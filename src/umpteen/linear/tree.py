@@ -36,7 +36,7 @@ class Tree:
     bias: Annotated[FloatArray, Shape("children")]
     log_trust: Annotated[FloatArray, Shape("placed")]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: parts that do not fit one another."""
         first = self.hierarchy.first_child
         if len(self.node_chunk) != len(first) or len(self.bias) != first[-1] - 1:

@@ -57,7 +57,7 @@ class LabelCode:
         if self.order is not None:
             object.__setattr__(self, "order", _permutation(self.order, self.n_labels))
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: what the constructor would refuse."""
         yield from refusals(self)
 

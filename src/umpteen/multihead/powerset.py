@@ -45,7 +45,7 @@ class PowersetCode:
                 f"2**{self.labels_per_head} outputs: take {_MAX_LABELS_PER_HEAD} or fewer"
             )
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: what the constructor would refuse."""
         yield from refusals(self)
 

@@ -317,7 +317,7 @@ class NeuralClassifier(ExtremeClassifier):
             self._network = Network(encoder, head).requires_grad_(False).eval()
         return self._network.to(device)
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: parts larger than all of its weights."""
         most = max(_FEW, sum(array.size for array in self.weights_.values()))
         for recipe in (self.encoder_, self.head_):

@@ -50,7 +50,7 @@ class Inputs:
     center: Annotated[npt.NDArray[np.float64], Shape("scaled")]
     scale: Annotated[npt.NDArray[np.float64], Shape("scaled")]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: a scale for other features."""
         expected = 0 if self.kind == "sparse" else sizes.get("features", len(self.scale))
         if len(self.scale) != expected:

@@ -37,7 +37,7 @@ class BoostedJudge:
     values: Annotated[npt.NDArray[np.float64], Shape("nodes")]  # of leaves
     base: float
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: ways that lead out, or back."""
         inner = np.flatnonzero(self.signs != _LEAF)
         for children in (self.left[inner], self.right[inner]):

@@ -47,7 +47,7 @@ class QuadraticJudge:
     scales: Annotated[FloatArray, Shape("signs")]
     weights: Annotated[FloatArray, Shape("terms")]  # 1, signs, products of two: see `_terms`
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: a number of weights that no signs have."""
         n_signs = len(self.means)
         if len(self.weights) != 1 + n_signs * (n_signs + 3) // 2:

@@ -309,7 +309,7 @@ class SiameseXML(ExtremeClassifier):
         self.n_samples_ = int(labels.shape[0])
         return self._with(towers, whole.label_features, _counts(labels))
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: parts that speak of other labels or signs."""
         companion, judge = self.companion_, self.judge_
         if companion is not None and companion.n_labels_ > self.n_labels_:

@@ -63,7 +63,7 @@ class Tower:
     classifiers: Annotated[FloatArray, Shape("labels", "dim")]
     index: Annotated[LabelIndex, Given("labels")]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: an index over vectors of another length."""
         expected = self.texts.shape[1] * (1 if self.encoder.matrix is None else 2)
         if self.index.vectors.shape[1] != expected:

@@ -96,7 +96,7 @@ class NoiseTree(BaseEstimator):
     n_rounds_: IntArray
     regularizers_: npt.NDArray[np.float64]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: a tree that is not full."""
         if len(self.label_of_).bit_count() != 1:
             yield f"has {len(self.label_of_)} leaves, expected a power of two"

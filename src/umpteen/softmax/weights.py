@@ -40,7 +40,7 @@ class DenseScores:
     weight_squares: FloatArray  # sums of squared gradients, which Adagrad divides by
     bias_squares: Annotated[FloatArray, Shape("labels")]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: at rest each class has one mean of squares."""
         n_classes, n_features = self.weights.shape
         if self.weight_squares.shape not in ((n_classes, 1), (n_classes, n_features)):
@@ -98,7 +98,7 @@ class SparseScores:
     weight_squares: FloatArray  # as the weights' data
     bias_squares: Annotated[FloatArray, Shape("labels")]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: at rest each class has one mean of squares."""
         if self.weight_squares.shape not in ((len(self.biases),), (self.weights.nnz,)):
             yield f"has squares of shape {self.weight_squares.shape}"

@@ -49,8 +49,8 @@ def _check_object(value: Any, given: Sizes, where: str) -> None:
             names = {name for note in entry.notes if isinstance(note, Given) for name in note.names}
             handed = {name: sizes[name] for name in names if name in sizes}
             _check_object(entry.value, handed, entry.where)
-    if hasattr(value, "faults"):
-        for fault in value.faults(sizes):
+    if hasattr(value, "_faults"):
+        for fault in value._faults(sizes):
             raise _corrupt(where, fault)
 
 

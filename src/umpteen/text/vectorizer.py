@@ -87,7 +87,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     vocabulary_: Vocabulary | None  # None if hashing
     stop_table_: Table
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: words that have no column."""
         n_known = self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.runs)
         if not 0 < n_known <= self.n_features_ or not 0 <= self.n_first_ <= self.n_features_:

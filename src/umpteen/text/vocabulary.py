@@ -26,7 +26,7 @@ class Vocabulary:
     runs: Annotated[npt.NDArray[np.int32], Shape("known", "longest"), Within(-1, "words")]
     words: Annotated[list[str], Shape("words")]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: a table that does not find its keys."""
         if len(self.table[1]) != len(self.runs):
             yield f"has {len(self.table[1])} hashes for {len(self.runs)} features"

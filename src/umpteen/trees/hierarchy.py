@@ -31,7 +31,7 @@ class Hierarchy:
     first_child: Annotated[IntArray, Shape("nodes + 1")]
     label_order: Annotated[IntArray, Shape("placed"), Index("labels")]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: numbers of children that are no tree."""
         first, n_nodes = self.first_child, self.n_nodes
         if n_nodes < 1 or first[-1] != n_nodes + len(self.label_order):

@@ -106,7 +106,7 @@ class CoAttentionMIML(ExtremeClassifier):
     label_embeddings_: Annotated[Features, Shape("labels", "features")]
     validation_scores_: list[float]
 
-    def faults(self, sizes: Sizes) -> Iterator[str]:
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield what is wrong with a loaded one: layers that do not fit one another."""
         width = self.n_features_in_
         for weights, biases in zip(self.coefs_, self.intercepts_, strict=True):
