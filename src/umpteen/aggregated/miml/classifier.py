@@ -168,7 +168,7 @@ class CoAttentionMIML(ExtremeClassifier):
         return self._answers(X, csr_matrix(sparse.identity(X.shape[0], format="csr")), k)
 
     def _answers(self, X: Features, bags: csr_matrix, k: int) -> TopK:
-        with one_thread(), progress_bar("Predicting", bags.shape[0], verbose=self.verbose) as bar:
+        with progress_bar("Predicting", bags.shape[0], verbose=self.verbose) as bar:
             scorer = BagScorer.of(self)
             parts = run(
                 lambda rows: scorer.topk(X, bags[rows], k),
