@@ -62,7 +62,15 @@ def test_losses_of_extreme_logits_have_finite_slopes(base):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"base": "hinge"}, {"smoothing": 1.0}, {"gamma": -1.0}, {"smoothing": -0.1}]
+    "settings",
+    [
+        {"base": "hinge"},
+        {"smoothing": 1.0},
+        {"gamma": -1.0},
+        {"smoothing": -0.1},
+        {"gamma": float("inf")},
+        {"gamma": float("nan")},
+    ],
 )
 def test_settings_out_of_range_are_named(settings):
     with pytest.raises(ParameterError, match=next(iter(settings))):
