@@ -22,6 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 _BLOCK_SCORES = 2**21  # 16 MB
 _BLOCK_LABELS = 64
+_SCORES = (-700.0, 30.0)  # of thresholds: beyond, probabilities are 0 or 1 and tell nothing apart
 
 
 @storable
@@ -48,7 +49,7 @@ class OneVsAll(BaseEstimator):
     }
 
     weight_: npt.NDArray[np.float32]  # (n_labels, d)
-    bias_: npt.NDArray[np.float32]  # (n_labels,)
+    bias_: FloatArray  # (n_labels,)
     threshold_: float  # a probability
 
     def __init__(
@@ -100,16 +101,19 @@ class OneVsAll(BaseEstimator):
 
     def _fit_weights(self, features: FloatArray, labels: csr_matrix) -> None:
         n, d = features.shape
+        center = features.mean(axis=0)  # far from it, descent would not end
+        features = features - center
         size = float(np.sqrt((features**2).mean())) or 1.0  # descent likes numbers near 1
         inputs = np.column_stack([features / size, np.ones(n)])
         self.weight_ = np.empty((labels.shape[1], d), np.float32)
-        self.bias_ = np.empty(labels.shape[1], np.float32)
+        self.bias_ = np.empty(labels.shape[1])
         columns = labels.tocsc()
         for start in range(0, labels.shape[1], _BLOCK_LABELS):
             block = slice(start, start + _BLOCK_LABELS)
             signs = 2 * columns[:, block].toarray().astype(np.float64) - 1
             solution = _logistic(inputs, signs, 1 / (self.cost * size**2), self.max_iter)
-            self.weight_[block], self.bias_[block] = solution[:, :d] / size, solution[:, d]
+            self.weight_[block] = solution[:, :d] / size
+            self.bias_[block] = solution[:, d] - self.weight_[block].astype(np.float64) @ center
 
     def _choose(self, features: FloatArray, labels: csr_matrix) -> float:
         if not isinstance(self.threshold, str):
@@ -118,7 +122,7 @@ class OneVsAll(BaseEstimator):
             (labels[rows].toarray() > 0, scores) for rows, scores in self._score_blocks(features)
         )
         choose = subset_threshold if self.threshold == "subset" else f1_threshold
-        return float(expit(choose(blocks, self.at_least_one)))
+        return float(expit(np.clip(choose(blocks, self.at_least_one), *_SCORES)))
 
     def _score_blocks(self, features: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
         size = max(_BLOCK_SCORES // max(len(self.bias_), 1), 1)
