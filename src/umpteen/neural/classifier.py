@@ -248,7 +248,8 @@ class NeuralClassifier(ExtremeClassifier):
     def _topk(self, X: Features, k: int) -> TopK:
         def answer(network: Network, batch: Any) -> TopK:
             labels, scores = (part.cpu().numpy() for part in network.topk(batch, k))
-            return TopK(np.where(labels >= 0, self.seen_labels_[labels], -1), scores)
+            known = np.where(labels >= 0, self.seen_labels_[labels], -1)
+            return TopK(known, scores).padded(k)  # labels that were never seen are missing
 
         return TopK.concatenate(self._by_blocks(X, answer))
 

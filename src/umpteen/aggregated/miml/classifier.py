@@ -162,7 +162,8 @@ class CoAttentionMIML(ExtremeClassifier):
         """The `k` best labels of each bag of instances; an empty bag gets none."""
         k = check_k(k)
         X = self._check_predict(X)
-        return self._answers(X, check_groups(groups, n_samples=X.shape[0]), k)
+        bags = check_groups(groups, n_samples=X.shape[0])
+        return self._answers(X, bags, min(k, self.n_labels_))
 
     def _topk(self, X: Features, k: int) -> TopK:
         return self._answers(X, csr_matrix(sparse.identity(X.shape[0], format="csr")), k)
