@@ -99,12 +99,28 @@ def test_impossible_k_is_refused(k):
 )
 def test_from_csr_ranks_as_by_sorting(table, k):
     top = TopK.from_csr(csr_matrix(table), k)
-    assert top.labels.shape == top.scores.shape == (len(table), k)
+    assert top.labels.shape == top.scores.shape == (len(table), min(k, table.shape[1]))
     for values, labels, scores in zip(table, top.labels, top.scores, strict=True):
         best = sorted((-value, label) for label, value in enumerate(values) if value != 0)[:k]
-        rest = k - len(best)
+        rest = top.k - len(best)
         assert labels.tolist() == [label for _, label in best] + rest * [-1]
         assert scores.tolist() == [-value for value, _ in best] + rest * [-np.inf]
+
+
+def test_from_csr_of_a_billion_answers_is_as_wide_as_the_scores():
+    """A place for each takes all memory."""
+    scores = csr_matrix([[0.5, 0.0, 0.9]])
+    assert TopK.from_csr(scores, 10**9) == TopK.from_csr(scores, 3)
+    assert TopK.from_csr(scores, 10**9).labels.tolist() == [[2, 0, -1]]
+
+
+def test_answers_are_padded_up_to_the_places_asked_for():
+    assert TOP.padded(1) == TOP
+    wide = TOP.padded(4)
+    assert wide.first(TOP.k) == TOP
+    assert (wide.labels[:, TOP.k :] == -1).all()
+    assert np.isneginf(wide.scores[:, TOP.k :]).all()
+    assert (wide.labels.dtype, wide.scores.dtype) == (np.int32, np.float32)
 
 
 def test_from_csr_undoes_to_csr():

@@ -98,6 +98,24 @@ def test_a_cluster_engine_takes_the_tasks_of_the_block_only():
     assert engine.seen == [2, 1, 0]
 
 
+def test_a_setting_of_the_process_that_cannot_be_made_is_not_counted():
+    """Otherwise the next block would run without it, and its end would restore nothing."""
+    restored, fails = [], [True, False]
+
+    def change():
+        if fails.pop(0):
+            raise BlockingIOError
+        return "before"
+
+    setting = parallel.ProcessSetting(change, restored.append)
+    with pytest.raises(BlockingIOError), setting:
+        pass
+    assert restored == []
+    with setting as before:
+        assert before == "before"
+    assert restored == ["before"]
+
+
 INTERRUPTED = """
 import time
 from umpteen import parallel

@@ -34,7 +34,10 @@ _BLOCK_SCORES = 2**22  # scores of all labels held at a time
 class TopK:
     """The best k labels of each sample, best first; equal scores stand by label id.
 
-    Where a sample has fewer than k labels to offer, the rest is label -1 with score -inf.
+    Both tables are `(samples, k)`; but whoever asks for more labels than there are gets as many
+    columns as there are labels, `(samples, min(k, n_labels))`, from every classifier, head and
+    index. Where a sample has fewer labels to offer, the rest is label -1 with score -inf. Metrics
+    at k take narrower answers as they are: what is missing is no hit.
 
     >>> top = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
     >>> top.to_csr(n_labels=3).toarray()
@@ -82,6 +85,14 @@ class TopK:
         k = check_k(k)
         return TopK(self.labels[:, :k], self.scores[:, :k])
 
+    def padded(self, k: int) -> "TopK":
+        """The same answers with at least `k` places, the last of which are empty."""
+        more = (len(self), max(check_k(k) - self.k, 0))
+        return TopK(
+            np.hstack([self.labels, np.full(more, -1, np.int32)]),
+            np.hstack([self.scores, np.full(more, -np.inf, np.float32)]),
+        )
+
     def to_csr(self, n_labels: int) -> csr_matrix:
         """Scores as a sparse matrix `(samples, n_labels)`; absent labels are not stored."""
         self._check_ids_below(n_labels)
@@ -119,13 +130,14 @@ class TopK:
 
     @classmethod
     def from_csr(cls, scores: Any, k: int) -> "TopK":
-        """The k best stored entries of each row of a sparse score matrix.
+        """The k best stored entries of each row of a sparse score matrix, a column per label.
 
         >>> TopK.from_csr(csr_matrix([[0.5, 0.0, 0.9, 0.5]]), k=2).labels
         array([[2, 0]], dtype=int32)
         """
         k = check_k(k)
         matrix = csr_matrix(check_features(scores, name="scores"))
+        k = min(k, matrix.shape[1])
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         order = np.lexsort((matrix.indices, -matrix.data, rows))
         rank = np.arange(len(order)) - np.repeat(matrix.indptr[:-1], np.diff(matrix.indptr))
@@ -203,12 +215,19 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _topk(self, X: Features, k: int) -> TopK:
-        """The answer of `predict_topk` for checked input; best first, ties to the lowest id."""
+        """The answer of `predict_topk` for checked input; best first, ties to the lowest id.
+
+        Both tables are `(n, k)`, and `k` is at most `n_labels_`.
+        """
 
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
-        """The `k` best labels of each sample with their scores, best first."""
+        """The `k` best labels of each sample with their scores, best first.
+
+        There are never more than `n_labels_` of them, however large `k` is (see `TopK`).
+        """
         k = check_k(k)
-        return self._topk(self._check_predict(X), k)
+        X = self._check_predict(X)
+        return self._topk(X, min(k, self.n_labels_))
 
     def score_labels(self, X: Any, candidates: Any) -> csr_matrix:
         """The scores of given labels for each sample, stored exactly where `candidates` are.

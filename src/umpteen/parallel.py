@@ -61,40 +61,46 @@ class PerThread(Generic[Result]):
         return self._local.value  # type: ignore[no-any-return]
 
 
-class OneThreadEach:
-    """`with one_thread_each: ...`: matrix products inside use one thread, not BLAS's own.
+class ProcessSetting(Generic[Result]):
+    """A setting of the whole process that holds for the time of a block: `with setting: ...`.
 
-    The setting is the whole process's. Blocks may overlap, in any threads: the last one to end
-    gives back what was set before the first began.
+    Blocks may overlap, in any threads: `change` is called as the first begins, and `restore` is
+    given what it returned as the last ends. Each block gets that, too.
 
-    >>> with one_thread_each:
-    ...     {
-    ...         pool["num_threads"]
-    ...         for pool in ThreadpoolController().info()
-    ...         if pool["user_api"] == "blas"
-    ...     } <= {1}
-    True
+    >>> log = []
+    >>> setting = ProcessSetting(lambda: "as before", log.append)
+    >>> with setting, setting as before:
+    ...     (before, log)
+    ('as before', [])
+    >>> log
+    ['as before']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, change: Callable[[], Result], restore: Callable[[Result], object]) -> None:
+        self._change, self._restore = change, restore
         self._lock = threading.Lock()
         self._n_inside = 0
-        self._limits: Any = None
+        self._before: Result
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Result:
         with self._lock:
             if self._n_inside == 0:
-                self._limits = ThreadpoolController().limit(limits=1, user_api="blas")
+                self._before = self._change()
             self._n_inside += 1
+            return self._before
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_inside -= 1
             if self._n_inside == 0:
-                self._limits.restore_original_limits()
+                self._restore(self._before)
 
 
-one_thread_each = OneThreadEach()
+# Matrix products of a block `with one_thread_each: ...` use one thread, not BLAS's own.
+one_thread_each = ProcessSetting(
+    lambda: ThreadpoolController().limit(limits=1, user_api="blas"),
+    lambda limits: limits.restore_original_limits(),
+)
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -155,7 +161,7 @@ def stream(
     elif n_threads(n_jobs) == 1 or len(items) <= 1:
         yield from map(function, items)
     else:
-        yield from _on_threads(function, items, n_threads(n_jobs))
+        yield from _on_threads(function, items, min(n_threads(n_jobs), len(items)))
 
 
 def _on_threads(

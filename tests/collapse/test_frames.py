@@ -119,3 +119,9 @@ def test_blocks_still_move_vectors_apart(monkeypatch):
 def test_sizes_must_be_counts(arguments):
     with pytest.raises(ParameterError):
         fixed_frame(*arguments)
+
+
+@pytest.mark.parametrize(("n_vectors", "dimension"), [(5, 0), (0, 3), (5, -1), (2.5, 3)])
+def test_a_bound_of_no_vectors_or_no_dimension_is_refused(n_vectors, dimension):
+    with pytest.raises(ParameterError, match="ask for"):
+        welch_bound(n_vectors, dimension)

@@ -49,8 +49,8 @@ def test_answers_are_the_sets_of_the_nearest_means(n, n_new, seed):
     features, new = random.standard_normal((n, 3)), random.standard_normal((n_new, 3))
     Y = csr_matrix(random.random((n, 4)) < 0.4)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpteen.collapse.nearest_set._BLOCK_ROWS", 7)
-        patch.setattr("umpteen.collapse.nearest_set._BLOCK_SETS", 3)
+        patch.setattr("umpteen.collapse.nearest_mean._BLOCK_ROWS", 7)
+        patch.setattr("umpteen.collapse.nearest_mean._BLOCK_MEANS", 3)
         predicted = NearestSet().fit(features, Y).predict(new).toarray()
     means = {}
     for feature, labels in zip(features, Y.toarray(), strict=True):
@@ -90,6 +90,40 @@ def test_the_search_finds_what_looking_at_all_sets_finds(n_labels, dimension, si
         assert value == pytest.approx(min(every), rel=1e-9)
         chosen = check_labels([labels[labels >= 0].tolist()], n_labels=n_labels)
         assert ((query - averages.means(chosen)) ** 2).sum() == pytest.approx(value, rel=1e-9)
+
+
+@given(
+    st.sampled_from([1.0, 1e3, 1e4, 1e6]),
+    st.sampled_from(["offsets", "clusters"]),
+    st.integers(0, 1000),
+)
+def test_unseen_sets_are_the_nearest_at_any_spread(spread, shape, seed):
+    """Sums of squares lose what tells sets apart, where vectors are long and distances short."""
+    random = np.random.default_rng(seed)
+    n_labels, dimension, sizes = 7, 4, [1, 2, 3]
+    vectors, direction = random.standard_normal((n_labels, dimension)), np.ones(dimension)
+    offsets = random.standard_normal((len(sizes), dimension))
+    if shape == "offsets":
+        offsets += spread * random.choice([-1.0, 1.0], (len(sizes), 1)) * direction
+    else:
+        vectors += spread * random.choice([-1.0, 1.0], (n_labels, 1)) * direction
+    averages = TagAverages(
+        vectors, np.array(sizes), np.array([1.0, 0.7, 0.5]), offsets,
+        float((vectors @ vectors.T).min()), _seen_keys(check_labels([[0]], n_labels=n_labels)),
+    )  # fmt: skip
+    every = [s for m in sizes for s in combinations(range(n_labels), m) if s != (0,)]
+    means = averages.means(check_labels(list(map(list, every)), n_labels=n_labels))
+    queries = means[random.integers(len(means), size=5)] + 0.5 * random.standard_normal((5, 4))
+    values = np.full(len(queries), np.inf)
+    found, proven = averages.search(queries, values, max_steps=10**6)
+    assert proven.all()
+    for query, value, labels in zip(queries, values, found, strict=True):
+        distances = ((query - means) ** 2).sum(axis=1)
+        rounded = 1e-15 * spread  # a mean of that size is not known more exactly
+        chosen = distances[every.index(tuple(sorted(labels[labels >= 0])))]
+        tolerance = 1e-12 * distances.min() + 8 * rounded * np.sqrt(distances.min())
+        assert chosen == pytest.approx(distances.min(), rel=0, abs=tolerance)
+        assert value == pytest.approx(chosen, rel=0, abs=tolerance)
 
 
 def test_a_search_starts_from_what_is_to_be_beaten():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
@@ -95,6 +96,29 @@ def test_the_threshold_is_chosen_on_validation_samples():
     features, Y = problem()
     nothing = np.zeros_like(Y)
     assert OneVsAll().fit(features, Y, validation=(features, nothing)).predict(features).nnz == 0
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4, 1e6])
+def test_features_far_from_the_origin_are_learned(offset):
+    """What all samples have in common says nothing, but hides the rest from a descent."""
+    random = np.random.default_rng(0)
+    features = np.round(64 * random.standard_normal((400, 8))) / 16  # as exact beside the offset
+    Y = (features @ random.standard_normal((8, 4)) - 1 > 0).astype(int)
+    plain, moved = (
+        OneVsAll(cost=10.0, max_iter=500).fit(each, Y).predict(each)
+        for each in (features, features + offset)
+    )
+    assert subset_accuracy(Y, plain) > 0.98
+    assert subset_accuracy(Y, moved) > subset_accuracy(Y, plain) - 0.01
+
+
+def test_a_threshold_far_from_the_usual_is_kept():
+    """Scores of 100 and more are probabilities of 1: no threshold among them tells them apart."""
+    features = np.array([[-1.0], [-0.9], [9.0], [10.0]])
+    model = OneVsAll(cost=1e100, max_iter=1000).fit(features, [[], [], [0], [0]])
+    model.weight_, model.bias_ = np.array([[100.0]], np.float32), np.array([0.0])
+    model.threshold_ = model._choose(features, csr_matrix([[0], [0], [1], [1]]))
+    assert model.predict(features).toarray().ravel().tolist() == [0, 0, 1, 1]
 
 
 def test_saved_it_answers_the_same(tmp_path):

@@ -1,6 +1,7 @@
 """The unconstrained-features model: descent against the closed form."""
 
 from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -132,12 +133,77 @@ def test_a_penalized_bias_is_zero_at_the_optimum():
     assert found.objective == pytest.approx(plain.optimum().objective, abs=1e-9)
 
 
+@pytest.mark.parametrize(("n_labels", "samples", "normalize"), CASES)
+def test_penalties_without_use_are_those_counted_over_all_label_sets(n_labels, samples, normalize):
+    model = UnconstrainedFeatures(n_labels, samples, 1.0, 1.0, normalize=normalize)
+    sizes = [len(labels) for labels in model.label_sets]
+    assert model.n_samples == len(sizes)
+    total = sum((1 / m if normalize else m) * (n_labels - m) for m in sizes)
+    expected = total / (4 * len(sizes) ** 2 * n_labels * (n_labels - 1))
+    assert model.zero_from == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize(
-    "arguments", [(0, {1: 1}, 1, 1), (3, {4: 1}, 1, 1), (3, {1: 0}, 1, 1), (3, {1: 1}, 0, 1)]
+    ("n_labels", "samples"), [(50, {25: 1}), (1000, {1: 3, 2: 1}), (1000, {1: 1, 500: 2})]
 )
-def test_bad_settings_are_named(arguments):
-    with pytest.raises(ParameterError):
-        UnconstrainedFeatures(*arguments)
+def test_many_labels_are_counted_not_listed(n_labels, samples, normalize):
+    """Half of 50 labels make 126,410,606,437,752 sets: a list of them never ends."""
+    model = UnconstrainedFeatures(n_labels, samples, 1.0, 1.0, normalize=normalize)
+    assert model.n_samples == sum(count * comb(n_labels, m) for m, count in samples.items())
+    assert 0 < model.zero_from < 1
+    if model.n_samples < 1e250:
+        assert model.optimum().is_zero
+    if model.n_samples > 1e9:
+        with pytest.raises(ParameterError, match="too many samples to list"):
+            model.descend(5)
+
+
+def test_just_below_the_penalties_without_use_the_optimum_of_many_labels_is_not_zero():
+    assert not model_of(50, {25: 1}, False, share=0.98).optimum().is_zero
+    assert model_of(50, {25: 1}, False, share=1.02).optimum().is_zero
+
+
+@pytest.mark.parametrize("samples", [{1: 1}, {1: 2, 2: 1}, {2: 1, 4: 1}])
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("share", [1e-90, 1e-30, 1 - 1e-9, 1 - 1e-15, 1.0, 1e90])
+def test_the_optimum_is_finite_for_any_penalties(samples, normalize, share):
+    found = model_of(4, samples, normalize, share).optimum()
+    numbers = [found.objective, found.weight_norm, *found.gaps.values()]
+    assert np.isfinite([*numbers, *found.coefficients.values()]).all()
+
+
+def test_more_samples_than_numbers_can_count_are_named():
+    with pytest.raises(ParameterError, match="fewer labels"):
+        UnconstrainedFeatures(2000, {1000: 1}, 1.0, 1.0).optimum()
+
+
+@pytest.mark.parametrize("samples", [{}, None, [1, 2], {1.5: 1}, {0: 1}, {True: 1}, {4: 1}, {1: 0}])
+def test_bad_samples_are_named(samples):
+    with pytest.raises(ParameterError, match="samples"):
+        UnconstrainedFeatures(3, samples, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["weight_penalty", "feature_penalty", "bias_penalty"])
+@pytest.mark.parametrize("value", [-1e-3, float("nan"), float("inf"), -float("inf"), 1e200, "1"])
+def test_penalties_that_have_no_optimum_are_named(name, value):
+    penalties = {"weight_penalty": 0.1, "feature_penalty": 0.1, name: value}
+    with pytest.raises(ParameterError, match=f"{name}=.*expected"):
+        UnconstrainedFeatures(3, {1: 1}, **penalties)
+
+
+@pytest.mark.parametrize("name", ["weight_penalty", "feature_penalty"])
+@pytest.mark.parametrize("value", [0, 1e-200, 5e-324])
+def test_penalties_too_small_for_an_optimum_are_named(name, value):
+    penalties = {"weight_penalty": 0.1, "feature_penalty": 0.1, name: value}
+    with pytest.raises(ParameterError, match=f"{name}=.*expected 1e-100"):
+        UnconstrainedFeatures(3, {1: 1}, **penalties)
+
+
+@pytest.mark.parametrize("n_labels", [0, -1, 2.5, None])
+def test_a_bad_number_of_labels_is_named(n_labels):
+    with pytest.raises(ParameterError, match="n_labels"):
+        UnconstrainedFeatures(n_labels, {1: 1}, 1.0, 1.0)
 
 
 def test_samples_are_all_label_sets_of_their_multiplicity():

@@ -76,11 +76,30 @@ def test_predict_is_a_sparse_indicator(case):
 def test_topk_has_the_promised_form(case, k):
     X, Y = checkerboard()
     top = case.fitted(X, Y).predict_topk(X, k=k)
-    assert top.labels.shape == top.scores.shape == (N_SAMPLES, k)
+    assert top.labels.shape == top.scores.shape == (N_SAMPLES, min(k, N_LABELS))
     assert (top.labels.dtype, top.scores.dtype) == (np.int32, np.float32)
     assert top.labels.max() < N_LABELS
     assert (np.isneginf(top.scores) == (top.labels == -1)).all()
     assert not np.isnan(top.scores).any()
+
+
+@pytest.mark.parametrize("n", [0, 1, N_SAMPLES])
+def test_a_billion_labels_are_all_that_there_are(case, n):
+    """A table with a place for each of them takes all memory, and the session with it."""
+    X, Y = checkerboard()
+    model = case.fitted(X, Y)
+    top = model.predict_topk(X[:n], k=10**9)
+    assert top.labels.shape == (n, N_LABELS)
+    assert top == model.predict_topk(X[:n], k=N_LABELS)
+
+
+def test_labels_never_seen_leave_their_places_empty(case):
+    """The width of an answer says how many labels there are, whatever was in the training part."""
+    X, Y = checkerboard()
+    wide = csr_matrix(np.hstack([Y.toarray(), np.zeros((N_SAMPLES, 3))]))
+    top = case.fitted(X, wide).predict_topk(X, k=10**9)
+    assert top.k == N_LABELS + 3
+    assert (top.labels[:, N_LABELS:] == -1).all()
 
 
 @pytest.mark.parametrize("dense", [True, False])

@@ -267,10 +267,29 @@ def test_without_samples_or_labels_all_is_zero(name):
         assert getattr(metrics, name)(Y, top, 5) == 0
 
 
+@pytest.mark.parametrize("name", RANKING)
+@pytest.mark.parametrize("scores", [False, True])
+def test_answers_of_all_labels_are_measured_at_any_k(name, scores):
+    """A model of three labels answers three, and precision at 5 is still a fifth of the hits."""
+    rows, top = [[0, 2], [1], [], [2, 4]], TopK([[2, 0, 1]] * 4, [[0.9, 0.5, 0.1]] * 4)
+    narrow, metric = top.to_csr(3) if scores else top, getattr(metrics, name)
+    assert metric(rows, narrow, 5) == metric(rows, top.padded(5), 5)
+    assert metric(rows, narrow, (1, 9)).tolist() == metric(rows, top.padded(9), (1, 9)).tolist()
+    assert 0 <= metric(rows, narrow, 10**9) <= 1
+
+
+@pytest.mark.parametrize("metric", [metrics.psp_at_k, metrics.psndcg_at_k])
+def test_propensities_of_answers_of_all_labels_are_measured_at_any_k(metric):
+    rows, top = [[0, 2], [1], [], [2, 4, 3, 1]], TopK([[2, 0, 1]] * 4, [[0.9, 0.5, 0.1]] * 4)
+    chances = [0.5, 0.2, 0.9, 0.4, 0.3]
+    assert metric(rows, top, 5, chances) == metric(rows, top.padded(5), 5, chances)
+    assert 0 < metric(rows, top, 10**9, chances) < 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "advice"),
     [
-        (([[0]], to_top([[0]]), 6), ParameterError, "predict with k=6"),
+        (([[0]], to_top([[7]]), 6), ParameterError, "predict with k=6"),
         (([[0]], to_top([[0]]), ()), ParameterError, "empty"),
         (([[0]], to_top([[0]]), 0), ParameterError, "k=0"),
         (([[0], [1]], to_top([[0]]), 1), LabelsShapeError, "2 rows but top has 1"),

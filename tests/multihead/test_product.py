@@ -113,7 +113,9 @@ def test_topk_is_exact(lengths, k, n_groups, ties, shuffled, data):
     features = torch.randint(-1, 2, (4, 3)).double() if ties else torch.randn(4, 3).double()
     labels, scores = head.topk(features, k)
     for row, expected in enumerate(brute_force(head, features)):
-        best_labels, best_scores = best(expected.round(9), range(code.n_labels), k)
+        best_labels, best_scores = best(
+            expected.round(9), range(code.n_labels), min(k, code.n_labels)
+        )
         assert labels[row].tolist() == best_labels
         np.testing.assert_allclose(scores[row], best_scores, atol=1e-8)
 
@@ -227,13 +229,6 @@ def test_what_cannot_be():
 def test_options_that_cannot_be(options):
     with pytest.raises(ParameterError):
         ProductHead(3, 10, **options)
-
-
-def test_more_answers_than_labels_are_filled_up():
-    labels, scores = ProductHead(3, 4).topk(torch.randn(2, 3), 6)
-    assert labels[:, 4:].eq(-1).all()
-    assert scores[:, 4:].eq(-torch.inf).all()
-    assert sorted(labels[0, :4].tolist()) == [0, 1, 2, 3]
 
 
 def test_no_samples_no_answers():

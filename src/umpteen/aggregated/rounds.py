@@ -98,7 +98,8 @@ def held_out(
         asked = problem.candidates[rows]
         found = model.score_labels(problem.features[rows], asked)
         scores[_positions(problem.candidates, rows)] = found.data
-        answers[rows] = model.predict_topk(problem.features[rows], k=n_best).labels
+        best = model.predict_topk(problem.features[rows], k=n_best)
+        answers[rows] = best.padded(n_best).labels
     parts = (_comparable(scores), problem.candidates.indices, problem.candidates.indptr)
     pairs = csr_matrix(parts, shape=problem.candidates.shape)
     return Judged(pairs, agreement(problem, answers))

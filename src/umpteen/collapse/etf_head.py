@@ -88,20 +88,12 @@ class EtfHead(Head):
 
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The best labels and their scores, `(n, k)`, a block of samples at a time."""
-        check_k(k)
+        """The best labels and their scores, a block of samples at a time."""
+        k = self.n_best(k)
         size = max(_BLOCK_SCORES // self.n_labels, 1)
-        blocks = [self._block_topk(block, k) for block in features.split(size)]
+        blocks = [_exact_topk(self.logits(block), k) for block in features.split(size)]
         labels, scores = zip(*blocks, strict=True)  # no samples are one empty block
         return torch.cat(labels), torch.cat(scores)
-
-    def _block_topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        labels, scores = _exact_topk(self.logits(features), min(k, self.n_labels))
-        missing = max(k - self.n_labels, 0)
-        return (
-            nn.functional.pad(labels, (0, missing), value=-1),
-            nn.functional.pad(scores, (0, missing), value=float("-inf")),
-        )
 
 
 def _exact_topk(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:

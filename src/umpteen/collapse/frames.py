@@ -89,6 +89,8 @@ def coherence(vectors: FloatArray) -> float:
 
 def welch_bound(n_vectors: int, dimension: int) -> float:
     """No so many unit vectors have a smaller coherence (Welch, 1974)."""
+    check_k(n_vectors, "n_vectors")
+    check_k(dimension, "dimension")
     if n_vectors <= dimension:
         return 0.0
     return float(np.sqrt((n_vectors - dimension) / (dimension * (n_vectors - 1))))

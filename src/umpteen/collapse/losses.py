@@ -9,6 +9,7 @@ from torch.nn.functional import log_softmax
 
 from umpteen.errors import LabelsShapeError, ParameterError
 from umpteen.neural import Targets
+from umpteen.validation import check_number
 
 
 def pick_all_labels(
@@ -57,8 +58,7 @@ class PickAllLabels:
             raise ParameterError(
                 f"smoothing={self.smoothing!r} is not possible: expected 0 or more, less than 1"
             )
-        if not self.gamma >= 0:
-            raise ParameterError(f"gamma={self.gamma!r} is not possible: expected 0 or more")
+        check_number(self.gamma, "gamma")
 
     def __call__(self, logits: Tensor, targets: Targets) -> Tensor:
         return self.per_sample(logits, targets).mean()

@@ -1,6 +1,5 @@
 """Label sets by the nearest mean: the paper's decoder, and beyond it sets never seen."""
 
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Self
 
@@ -11,17 +10,20 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
+from umpteen.collapse.nearest_mean import NearestMean
 from umpteen.collapse.synthesis import TagAverages
 from umpteen.errors import LabelsError, NotFittedError
 from umpteen.metrics.label_sets import LabelSets, dense_features
 from umpteen.storage import Given, NotEmpty, Shape, storable
 from umpteen.validation import check_parameters
 
-_BLOCK_ROWS = 512
-_BLOCK_SETS = 8192  # with the rows, 16 MB of distances at a time
+
+def _in_64_bits(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    if "means_" in state:
+        state["means_"] = state["means_"].astype(np.float64)
 
 
-@storable
+@storable(version=2, upgrades={1: _in_64_bits})
 class NearestSet(BaseEstimator):
     """The label set whose mean is nearest to a sample's features (the paper's ONN).
 
@@ -50,7 +52,7 @@ class NearestSet(BaseEstimator):
     }
 
     sets_: Annotated[csr_matrix, Shape("sets", "labels")]
-    means_: Annotated[npt.NDArray[np.float32], Shape("sets", "dim"), NotEmpty()]
+    means_: Annotated[npt.NDArray[np.float64], Shape("sets", "dim"), NotEmpty()]
     counts_: Annotated[npt.NDArray[np.int64], Shape("sets")]
     averages_: Annotated[TagAverages, Given("labels", "dim")] | None
 
@@ -61,12 +63,12 @@ class NearestSet(BaseEstimator):
     def fit(self, features: Any, Y: Any) -> Self:
         """Average the features `(n, d)` of each label set; one pass over them."""
         check_parameters(self)
-        self.__dict__.pop("_centered", None)
+        self.__dict__.pop("_search", None)
         sets = LabelSets.of(features, Y)
         if not len(sets.counts):
             raise LabelsError("there are no samples: the nearest of no label sets is none")
         self.sets_ = sets.sets
-        self.means_ = sets.means.astype(np.float32)
+        self.means_ = sets.means
         self.counts_ = sets.counts
         self.averages_ = TagAverages.of(sets) if self.unseen and sets.sets.nnz else None
         return self
@@ -97,55 +99,20 @@ class NearestSet(BaseEstimator):
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """The row of `sets_` with the nearest mean, and the squared distance; both `(n,)`.
 
-        A block of samples and sets at a time; of equal distances, the set that came first.
+        Distances are those of 64 bits; of equal ones, the set that came first in training.
         """
-        sets = self._centered_means()
-        queries = (features - sets.center).astype(np.float32)
-        which = np.zeros(len(queries), np.int64)
-        best = np.full(len(queries), -np.inf, np.float32)
-        room = np.empty((_BLOCK_ROWS, _BLOCK_SETS), np.float32)  # fresh memory costs as much again
-        for first in range(0, len(sets.means), _BLOCK_SETS):
-            means = sets.means[first : first + _BLOCK_SETS]
-            half_norms = sets.half_norms[first : first + _BLOCK_SETS]
-            for start in range(0, len(queries), _BLOCK_ROWS):
-                rows = slice(start, start + _BLOCK_ROWS)
-                block = room[: len(queries[rows]), : len(means)]
-                # -|x - m|^2 / 2 without the part that all sets have in common
-                np.matmul(queries[rows], means.T, out=block)
-                np.subtract(block, half_norms, out=block)
-                nearest = block.argmax(axis=1)
-                most = block[np.arange(len(nearest)), nearest]
-                nearer = most > best[rows]
-                which[rows] = np.where(nearer, first + nearest, which[rows])
-                best[rows] = np.where(nearer, most, best[rows])
-        rest = features - self.means_[which].astype(np.float64)
-        return which, (rest**2).sum(axis=1)
+        return self._nearest_mean().search(features)
 
-    def _centered_means(self) -> "_CenteredMeans":
+    def _nearest_mean(self) -> NearestMean:
         """Made when first asked, and kept: that takes as long as hundreds of answers."""
-        if "_centered" not in self.__dict__:
-            self._centered = _CenteredMeans.of(self.means_)
-        return self._centered
+        if "_search" not in self.__dict__:
+            self._search = NearestMean.of(self.means_)
+        return self._search
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_centered", None)  # `means_` say it all
+        state.pop("_search", None)  # `means_` say it all
         return state
-
-
-@dataclass(frozen=True, eq=False)
-class _CenteredMeans:
-    """Means around their own mean: far from it, float32 is too coarse."""
-
-    center: npt.NDArray[np.float64]  # (d,)
-    means: npt.NDArray[np.float32]  # (n_sets, d)
-    half_norms: npt.NDArray[np.float32]  # (n_sets,), half of the squares
-
-    @classmethod
-    def of(cls, means: npt.NDArray[np.float32]) -> Self:
-        center = means.mean(axis=0, dtype=np.float64)
-        centered = (means - center).astype(np.float32)
-        return cls(center, centered, np.einsum("ij,ij->i", centered, centered) / 2)
 
 
 def _indicator(found: npt.NDArray[np.int32], n_labels: int) -> csr_matrix:

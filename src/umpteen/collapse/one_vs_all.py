@@ -22,9 +22,15 @@ FloatArray = npt.NDArray[np.float64]
 
 _BLOCK_SCORES = 2**21  # 16 MB
 _BLOCK_LABELS = 64
+_SCORES = (-700.0, 30.0)  # of thresholds: beyond, probabilities are 0 or 1 and tell nothing apart
 
 
-@storable
+def _in_64_bits(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    if "bias_" in state:
+        state["bias_"] = state["bias_"].astype(np.float64)
+
+
+@storable(version=2, upgrades={1: _in_64_bits})
 class OneVsAll(BaseEstimator):
     """Logistic regression for each label on given features, and one threshold for all.
 
@@ -48,7 +54,7 @@ class OneVsAll(BaseEstimator):
     }
 
     weight_: Annotated[npt.NDArray[np.float32], Shape("labels", "dim")]
-    bias_: Annotated[npt.NDArray[np.float32], Shape("labels")]
+    bias_: Annotated[FloatArray, Shape("labels")]
     threshold_: Annotated[float, Within(0, 1.5)]  # a probability
 
     def __init__(
@@ -100,16 +106,19 @@ class OneVsAll(BaseEstimator):
 
     def _fit_weights(self, features: FloatArray, labels: csr_matrix) -> None:
         n, d = features.shape
+        center = features.mean(axis=0)  # far from it, descent would not end
+        features = features - center
         size = float(np.sqrt((features**2).mean())) or 1.0  # descent likes numbers near 1
         inputs = np.column_stack([features / size, np.ones(n)])
         self.weight_ = np.empty((labels.shape[1], d), np.float32)
-        self.bias_ = np.empty(labels.shape[1], np.float32)
+        self.bias_ = np.empty(labels.shape[1])
         columns = labels.tocsc()
         for start in range(0, labels.shape[1], _BLOCK_LABELS):
             block = slice(start, start + _BLOCK_LABELS)
             signs = 2 * columns[:, block].toarray().astype(np.float64) - 1
             solution = _logistic(inputs, signs, 1 / (self.cost * size**2), self.max_iter)
-            self.weight_[block], self.bias_[block] = solution[:, :d] / size, solution[:, d]
+            self.weight_[block] = solution[:, :d] / size
+            self.bias_[block] = solution[:, d] - self.weight_[block].astype(np.float64) @ center
 
     def _choose(self, features: FloatArray, labels: csr_matrix) -> float:
         if not isinstance(self.threshold, str):
@@ -118,7 +127,7 @@ class OneVsAll(BaseEstimator):
             (labels[rows].toarray() > 0, scores) for rows, scores in self._score_blocks(features)
         )
         choose = subset_threshold if self.threshold == "subset" else f1_threshold
-        return float(expit(choose(blocks, self.at_least_one)))
+        return float(expit(np.clip(choose(blocks, self.at_least_one), *_SCORES)))
 
     def _score_blocks(self, features: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
         size = max(_BLOCK_SCORES // max(len(self.bias_), 1), 1)

@@ -15,6 +15,10 @@ from math import exp, log, sqrt
 
 from scipy.optimize import brentq
 
+from umpteen.errors import ParameterError
+
+_MOST_SAMPLES = 10**250  # times what each costs, still a number of 64 bits
+
 
 @dataclass(frozen=True)
 class Collapsed:
@@ -50,12 +54,15 @@ class _Gap:
 
     def balanced(self, price: float) -> float:
         """The gap at which the gain is `price * cost * gap`."""
-        highest = self.gain(0) / (price * self.cost)
-        if highest > 700:  # exp(gap) must not overflow; the gain is 0 there already
-            highest = 700.0
-        return float(
-            brentq(lambda gap: self.gain(gap) - price * self.cost * gap, 0, highest, xtol=1e-15)
-        )
+
+        def excess(gap: float) -> float:
+            return self.gain(gap) - price * self.cost * gap
+
+        # exp(gap) must not overflow; the gain is 0 there already
+        highest = min(self.gain(0) / (price * self.cost), 700.0)
+        if excess(highest) >= 0:  # the gap is too small to change the gain by a bit
+            return highest
+        return float(brentq(excess, 0, highest, xtol=1e-15))
 
 
 def collapsed_optimum(
@@ -67,6 +74,12 @@ def collapsed_optimum(
 ) -> Collapsed:
     """The optimum for `samples[m]` samples with m labels, spread evenly over their sets."""
     total = sum(samples.values())
+    if total > _MOST_SAMPLES:
+        raise ParameterError(
+            f"n_labels={n_labels} and label sets of {max(samples)} make more than "
+            f"{_MOST_SAMPLES:.0e} samples, beyond numbers of 64 bits: take fewer labels, or "
+            "smaller sets"
+        )
     gaps = [
         _Gap(
             n_labels,
@@ -76,12 +89,12 @@ def collapsed_optimum(
         )
         for m, count in samples.items()
     ]
-    root = sqrt(weight_penalty * feature_penalty)
+    root = sqrt(weight_penalty) * sqrt(feature_penalty)
     # A set of all labels has no outside: its feature is 0 and its loss a constant.
     open_gaps = [gap for gap in gaps if gap.cost > 0]
     values = dict.fromkeys(samples, 0.0) | _best_gaps(open_gaps, 2 * root)
     length = sqrt(sum(gap.cost * values[gap.multiplicity] ** 2 for gap in gaps))
-    norm = sqrt(feature_penalty / weight_penalty) * length
+    norm = sqrt(feature_penalty) / sqrt(weight_penalty) * length
     coefficients = {m: gap * (n_labels - 1) / norm if norm else 0.0 for m, gap in values.items()}
     loss = sum(gap.loss(values[gap.multiplicity]) for gap in gaps)
     return Collapsed(loss + 2 * root * length, norm, values, coefficients)
@@ -89,7 +102,7 @@ def collapsed_optimum(
 
 def _best_gaps(gaps: list[_Gap], penalty: float) -> dict[int, float]:
     """Gaps whose gains equal the penalty's slopes, penalty * cost * gap / length, or none."""
-    if sum(gap.gain(0) ** 2 / gap.cost for gap in gaps) <= penalty**2:
+    if sqrt(sum(gap.gain(0) ** 2 / gap.cost for gap in gaps)) <= penalty:
         return {}
 
     def solve(length: float) -> dict[int, float]:
@@ -100,8 +113,11 @@ def _best_gaps(gaps: list[_Gap], penalty: float) -> dict[int, float]:
         return sqrt(sum(gap.cost * values[gap.multiplicity] ** 2 for gap in gaps)) - length
 
     low = high = 1.0
-    while excess(low) <= 0 and low > 1e-100:
+    while excess(low) <= 0:
         low /= 2
+        if low < 1e-100:  # zero, but for rounding
+            return {}
     while excess(high) >= 0:
         high *= 2
-    return solve(float(brentq(excess, low, high, xtol=1e-15)))
+    # Where zero is as good but for rounding, the sign of the excess may be anything.
+    return solve(float(brentq(excess, low, high, xtol=1e-15, disp=False)))

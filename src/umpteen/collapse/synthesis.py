@@ -92,10 +92,9 @@ class TagAverages:
             ):
                 rest = features[rows] - offset
                 costs = scale**2 * norms - 2 * scale * (rest @ self.vectors.T)
-                bases = (rest**2).sum(axis=1)
                 search_sets(
-                    costs, bases, self.vectors, 2 * scale**2, self.least, int(m), keys,
-                    self.seen, max_steps, values[rows], found[rows], proven[rows],
+                    rest, costs, self.vectors, scale, self.least, int(m), keys, self.seen,
+                    max_steps, values[rows], found[rows], proven[rows],
                 )  # fmt: skip
         return found, proven
 

@@ -1,6 +1,8 @@
 """The unconstrained-features model: what training would find if features could be anything."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -16,6 +18,9 @@ from umpteen.errors import ParameterError
 from umpteen.validation import check_k, check_number
 
 FloatArray = npt.NDArray[np.float64]
+
+_MOST_SAMPLES = 1_000_000  # that are listed one by one
+_PENALTIES = (1e-100, 1e100)  # beyond, numbers of the optimum do not fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -52,21 +57,50 @@ class UnconstrainedFeatures:
 
     def __post_init__(self) -> None:
         check_k(self.n_labels, "n_labels")
-        check_number(self.bias_penalty, "bias_penalty")
-        for name in ("weight_penalty", "feature_penalty"):
-            if check_number(getattr(self, name), name) == 0:
-                raise ParameterError(f"{name}=0 has no optimum: expected more than 0")
+        self._check_penalties()
+        if not isinstance(self.samples, Mapping) or not self.samples:
+            raise ParameterError(
+                f"samples={self.samples!r} has no samples: expected how many each label set has, "
+                "by its number of labels, such as {1: 10, 2: 3}"
+            )
         for multiplicity, count in self.samples.items():
+            check_k(multiplicity, "a number of labels in samples")
             check_k(count, f"samples[{multiplicity}]")
-            if not 1 <= multiplicity <= self.n_labels:
+            if multiplicity > self.n_labels:
                 raise ParameterError(
                     f"samples has the multiplicity {multiplicity}; sets of {self.n_labels} labels "
                     f"have 1 to {self.n_labels}"
                 )
 
+    def _check_penalties(self) -> None:
+        low, high = _PENALTIES
+        for name in ("weight_penalty", "feature_penalty", "bias_penalty"):
+            value = check_number(getattr(self, name), name)
+            least = 0 if name == "bias_penalty" else low
+            if not least <= value <= high:
+                raise ParameterError(
+                    f"{name}={value:g} has no optimum that can be computed: expected {least:g} "
+                    f"to {high:g}; usual are 1e-5 to 1e-2"
+                )
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples, counted without listing them."""
+        return sum(self._totals().values())
+
+    def _totals(self) -> dict[int, int]:
+        """The number of samples of each multiplicity."""
+        return {m: count * comb(self.n_labels, m) for m, count in sorted(self.samples.items())}
+
     @cached_property
     def label_sets(self) -> list[tuple[int, ...]]:
         """The label set of each sample."""
+        if self.n_samples > _MOST_SAMPLES:
+            raise ParameterError(
+                f"n_labels={self.n_labels} and samples={self.samples} make too many samples to "
+                f"list ({_MOST_SAMPLES:,} at the most): take fewer labels, or ask for `optimum` "
+                "and `zero_from`, which need no list"
+            )
         return [
             labels
             for multiplicity, count in sorted(self.samples.items())
@@ -113,20 +147,19 @@ class UnconstrainedFeatures:
 
     def optimum(self) -> Collapsed:
         """The exact optimum, which needs `n_labels - 1` dimensions or more; Theorem 1."""
-        totals = {m: count * comb(self.n_labels, m) for m, count in sorted(self.samples.items())}
         return collapsed_optimum(
-            self.n_labels, totals, self.weight_penalty, self.feature_penalty, self.normalize
+            self.n_labels, self._totals(), self.weight_penalty, self.feature_penalty, self.normalize
         )
 
     @property
     def zero_from(self) -> float:
         """From this product of weight and feature penalty on, only zero is optimal."""
-        n_samples, n_labels = len(self.label_sets), self.n_labels
         total = sum(
-            count * comb(n_labels, m) * (1 / m if self.normalize else m) * (n_labels - m)
-            for m, count in self.samples.items()
+            Fraction(count * m * (self.n_labels - m), m**2 if self.normalize else 1)
+            for m, count in self._totals().items()
         )
-        return total / (4 * n_samples**2 * n_labels * max(n_labels - 1, 1))
+        pairs = self.n_labels * max(self.n_labels - 1, 1)
+        return float(total / (4 * self.n_samples**2 * pairs))
 
     def _objective_and_slopes(
         self, weight: FloatArray, features: FloatArray, bias: FloatArray

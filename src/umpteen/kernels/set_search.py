@@ -6,46 +6,57 @@ from numba import njit
 
 @njit(nogil=True, cache=True)
 def search_sets(
-    costs, bases, vectors, pair_cost, least, size, keys, barred, most_steps, values, sets, proven
+    rests, costs, vectors, scale, least, size, keys, barred, most_steps, values, sets, proven
 ):
     """For each row, look for sets of `size` labels with a smaller value than `values` has.
 
-    The value of a set is `bases[row]`, plus the `costs[row]` of its labels, plus `pair_cost` times
-    the inner product of `vectors` for each pair of them; `least` is the smallest inner product
-    of two different vectors. Where a set is better, `values[row]` and `sets[row]` (filled up
-    with -1) are replaced by it. Sets whose labels' `keys` add up to a number in `barred`, which
-    is sorted, are passed over.
+    The value of a set is the squared distance of `rests[row]` from `scale` times the sum of its
+    labels' `vectors`. That is the square of `rests[row]`, plus the `costs[row]` of its labels, plus
+    2 scale^2 times the inner product of each pair of their vectors, of which `least` is the
+    smallest. Where a set is better, `values[row]` and `sets[row]` (filled up with -1) are
+    replaced by it. Sets whose labels' `keys` add up to a number in `barred`, which is sorted, are
+    passed over.
 
     Exact branch and bound, depth first through the labels in order of cost: what a partial set
-    can still become is bounded by the cheapest labels to come and `least` for each pair. After
-    `most_steps` sums in a row, the best so far stays and `proven[row]` becomes False.
+    can still become is bounded by the cheapest labels to come and `least` for each pair. Such sums
+    lose digits where vectors are long and distances short; so a bound decides only by more than
+    it may be off, and values are taken from the differences themselves. After `most_steps` sums in
+    a row, the best so far stays and `proven[row]` becomes False.
     """
     n_rows, n_labels = costs.shape
+    dim = vectors.shape[1]
     n_pairs = size * (size - 1) // 2
+    pair_cost = 2 * scale * scale
     cheapest = np.empty(size)
     places = np.empty(size, np.int64)
     spent = np.empty(size + 1)
     if size > n_labels:
         return
+    longest = 0.0
+    for label in range(n_labels):
+        longest = max(longest, _inner(vectors, label, label))
+    longest = abs(scale) * size * np.sqrt(longest)
     for row in range(n_rows):
+        base = _inner(rests, row, row)
+        # At most so many roundings, of numbers at most so large.
+        margin = 4 * (dim + size * size + 8) * 2.0**-53 * (np.sqrt(base) + longest) ** 2
         _cheapest(costs[row], cheapest)
         # No label can be part of a better set that is too dear with the cheapest company.
-        limit = values[row] - bases[row] - n_pairs * pair_cost * least - cheapest[:-1].sum()
+        limit = values[row] + margin - base - n_pairs * pair_cost * least - cheapest[:-1].sum()
         labels = np.flatnonzero(costs[row] < limit)
         if len(labels) < size:
             continue
         labels = labels[np.argsort(costs[row][labels], kind="mergesort")]
-        totals = np.zeros(len(labels) + 1)
-        totals[1:] = np.cumsum(costs[row][labels])
         depth, steps = 0, 0
-        places[0], spent[0] = 0, bases[row]
+        places[0], spent[0] = 0, base
         while depth >= 0:
             place, missing = places[depth], size - depth
             pairs_to_come = n_pairs - depth * (depth - 1) // 2
             bound = np.inf
             if place + missing <= len(labels):
-                bound = spent[depth] + totals[place + missing] - totals[place]
-                bound += pairs_to_come * pair_cost * least
+                bound = spent[depth] + pairs_to_come * pair_cost * least - margin
+                for each in range(place, place + missing):
+                    bound += costs[row, labels[each]]
             if bound >= values[row]:
                 depth -= 1
                 continue
@@ -62,11 +73,28 @@ def search_sets(
             if missing > 1:
                 depth += 1
                 places[depth], spent[depth] = place + 1, value
-            elif value < values[row] and not _is_barred(labels, places, size, keys, barred):
-                values[row] = value
-                sets[row] = -1
-                for each in range(size):
-                    sets[row, each] = labels[places[each] - 1]
+            elif value - margin < values[row] and not _is_barred(
+                labels, places, size, keys, barred
+            ):
+                value = _distance(rests[row], vectors, scale, labels, places)
+                if value < values[row]:
+                    values[row] = value
+                    sets[row] = -1
+                    for each in range(size):
+                        sets[row, each] = labels[places[each] - 1]
+
+
+@njit(nogil=True, cache=True)
+def _distance(rest, vectors, scale, labels, places):
+    """Squared, from the sum of the vectors of the labels before `places`."""
+    total = 0.0
+    for axis in range(len(rest)):
+        together = 0.0
+        for place in places:
+            together += vectors[labels[place - 1], axis]
+        difference = rest[axis] - scale * together
+        total += difference * difference
+    return total
 
 
 @njit(nogil=True, cache=True)

@@ -210,7 +210,8 @@ class LabelTree(LabelChanges):
         k = check_k(k)
         if beam_width is not None:
             beam_width = check_k(beam_width, name="beam_width")
-        return self._topk(self._check_predict(X), k, beam_width)
+        X = self._check_predict(X)
+        return self._topk(X, min(k, self.n_labels_), beam_width)
 
     def explain(self, x: Any, label: int) -> Explanation:
         """Why the label gets its score for one sample: each feature's part, step by step.

@@ -52,7 +52,7 @@ class Hits:
     ) -> float:
         """Hits in the first `k` places, each counted by the product of its weights."""
         total = 0.0
-        for place in range(k):
+        for place in range(min(k, self.labels.shape[1])):
             rows = np.flatnonzero(self.found[:, place])
             weights = np.ones(len(rows)) if sample_weights is None else sample_weights[rows]
             if label_weights is not None:

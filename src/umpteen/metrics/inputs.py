@@ -50,7 +50,10 @@ def n_answers(top: Any) -> int:
 
 
 def check_answers(top: Any, k: int) -> TopK:
-    """The first `k` answers per sample, of a `TopK` or a sparse matrix of scores."""
+    """The first `k` answers per sample, of a `TopK` or a sparse matrix of scores.
+
+    Fewer where there are no more labels: an id beyond the number of places tells that there are.
+    """
     if sparse.issparse(top):
         return TopK.from_csr(top, k)
     if not isinstance(top, TopK):
@@ -58,7 +61,7 @@ def check_answers(top: Any, k: int) -> TopK:
             f"top is a {type(top).__name__}; expected what predict_topk answers (a TopK), "
             "or a sparse matrix of scores"
         )
-    if top.k < k:
+    if top.k < k and top.labels.max(initial=-1) >= top.k:
         raise ParameterError(
             f"k={k} was asked for, but the answers hold only {top.k} labels per sample; "
             f"predict with k={k} or more, or ask for less here"

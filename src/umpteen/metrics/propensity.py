@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsShapeError, ParameterError
 from umpteen.metrics.hits import Hits, entry_blocks, judge
-from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each
+from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each, check_ks
 from umpteen.metrics.ranking import discounts, ideal_weights, ratio
 from umpteen.validation import check_labels
 
@@ -55,7 +55,7 @@ def psp_at_k(Y: Any, top: Any, k: Ks, propensity: Any) -> Value:
     >>> round(psp_at_k([[0], [1]], TopK([[0], [0]], [[0.9]] * 2), 1, propensity=[0.8, 0.2]), 4)
     0.2
     """
-    scored = Scored.of(judge(Y, top, k, np.size(propensity)), propensity)
+    scored = Scored.of(judge(Y, top, k, np.size(propensity)), propensity, k)
     return at_each(k, lambda k: psp(scored, k))
 
 
@@ -66,7 +66,7 @@ def psndcg_at_k(Y: Any, top: Any, k: Ks, propensity: Any) -> Value:
     >>> round(psndcg_at_k([[0, 1]], TopK([[0, 1]], [[0.9, 0.5]]), 2, propensity=[0.8, 0.2]), 4)
     0.7609
     """
-    scored = Scored.of(judge(Y, top, k, np.size(propensity)), propensity)
+    scored = Scored.of(judge(Y, top, k, np.size(propensity)), propensity, k)
     return at_each(k, lambda k: psndcg(scored, k))
 
 
@@ -79,10 +79,11 @@ class Scored:
     worth: FloatArray
 
     @classmethod
-    def of(cls, hits: Hits, propensity: Any) -> "Scored":
-        """Answers with what is needed to score them by propensity."""
+    def of(cls, hits: Hits, propensity: Any, k: Ks) -> "Scored":
+        """Answers with what is needed to score them by propensity, at `k` or less."""
         chance = check_propensity(propensity, hits.relevant.shape[1])
-        labels = _best_labels(hits.relevant, chance, hits.labels.shape[1])
+        most = min(max(check_ks(k)), int(hits.n_relevant.max(initial=0)))
+        labels = _best_labels(hits.relevant, chance, most)
         return cls(hits, Hits(labels, labels >= 0, hits.relevant), 1.0 / chance)
 
     def possible(self, k: int) -> float:
@@ -97,7 +98,8 @@ def psp(scored: Scored, k: int) -> float:
 
 def psndcg(scored: Scored, k: int) -> float:
     """`psndcg_at_k` of judged answers."""
-    weights, places = ideal_weights(scored.hits, k), discounts(k)
+    n_places = max(scored.hits.labels.shape[1], scored.best.labels.shape[1])
+    weights, places = ideal_weights(scored.hits, k), discounts(min(k, n_places))
     reached, possible = (
         hits.total(k, sample_weights=weights, label_weights=scored.worth, place_weights=places)
         for hits in (scored.hits, scored.best)

@@ -89,7 +89,8 @@ def f1(hits: Hits, k: int) -> float:
 
 def ndcg(hits: Hits, k: int) -> float:
     """`ndcg_at_k` of judged answers."""
-    gain = hits.total(k, sample_weights=ideal_weights(hits, k), place_weights=discounts(k))
+    places = discounts(min(k, hits.labels.shape[1]))
+    gain = hits.total(k, sample_weights=ideal_weights(hits, k), place_weights=places)
     return ratio(gain, hits.n_labelled)
 
 
@@ -109,8 +110,9 @@ def discounts(k: int) -> FloatArray:
 
 def ideal_weights(hits: Hits, k: int) -> FloatArray:
     """One over the DCG of a perfect answer, per sample; 0 where nothing is relevant."""
-    ideal = np.concatenate([[np.inf], np.cumsum(discounts(k))])
-    return 1.0 / ideal[np.minimum(hits.n_relevant, k)]
+    n_ideal = np.minimum(hits.n_relevant, k)
+    ideal = np.concatenate([[np.inf], np.cumsum(discounts(int(n_ideal.max(initial=0))))])
+    return 1.0 / ideal[n_ideal]
 
 
 def ratio(part: Any, whole: Any) -> float:

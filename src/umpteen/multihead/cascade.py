@@ -100,7 +100,7 @@ class CascadeHead(CodedHead):
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         check_batch(self, features)
-        check_k(k)
+        k = self.n_best(k)
         width = min(self.n_candidates, self.code.n_groups[-2]) * max(self.code.lengths[1:])
         n_rows = max(1, _MAX_ENTRIES // (width * self.steps[0].hidden))
         parts = [self._topk(rows, k) for rows in features.split(n_rows)] or [

@@ -107,7 +107,7 @@ class PowersetHead(Head):
         check_batch(self, features)
         scores = torch.cat([self._marginals(head) for head in self._log_proba(features)], dim=1)
         labels = torch.arange(self.n_labels, device=scores.device).expand_as(scores)
-        return best_labels(scores.to(features.dtype), labels, check_k(k))
+        return best_labels(scores.to(features.dtype), labels, self.n_best(k))
 
     @torch.no_grad()
     def best_set(self, features: Tensor) -> Tensor:

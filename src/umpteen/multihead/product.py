@@ -68,7 +68,7 @@ class ProductHead(CodedHead):
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         check_batch(self, features)
-        return self._code_scores(features).topk(check_k(k), features.dtype)
+        return self._code_scores(features).topk(self.n_best(k), features.dtype)
 
     def log_proba(self, features: Tensor, labels: Tensor) -> Tensor:
         """Log-probabilities of `labels`, `(n, m)`, among all labels of each sample."""

@@ -13,7 +13,7 @@ from umpteen.multihead.draws import distinct_others
 from umpteen.multihead.row_products import row_products
 from umpteen.neural import Targets
 from umpteen.neural.topk import best_by_blocks
-from umpteen.validation import check_count, check_k
+from umpteen.validation import check_count
 
 _SPREAD = 0.01
 
@@ -94,7 +94,7 @@ class SamplingHead(CodedHead):
         def score(first: int, last: int) -> Tensor:
             return features @ self.table.weight[first:last].T
 
-        return best_by_blocks(score, len(features), self.n_labels, check_k(k))
+        return best_by_blocks(score, len(features), self.n_labels, self.n_best(k))
 
     def _shared(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of shared groups, and the columns of `labels` in them (FastSampling)."""

@@ -252,7 +252,8 @@ class NeuralClassifier(ExtremeClassifier):
     def _topk(self, X: Features, k: int) -> TopK:
         def answer(network: Network, batch: Any) -> TopK:
             labels, scores = (part.cpu().numpy() for part in network.topk(batch, k))
-            return TopK(np.where(labels >= 0, self.seen_labels_[labels], -1), scores)
+            known = np.where(labels >= 0, self.seen_labels_[labels], -1)
+            return TopK(known, scores).padded(k)  # labels that were never seen are missing
 
         return TopK.concatenate(self._by_blocks(X, answer))
 
@@ -277,12 +278,12 @@ class NeuralClassifier(ExtremeClassifier):
         network = self._ready_network(device)
 
         def of_block(first: int) -> Any:
-            with torch.inference_mode():
+            with one_thread(), torch.inference_mode():
                 rows = X[first : first + _ROWS_AT_A_TIME]
                 return answer(network, self.inputs_.batch(rows, device))
 
         blocks = range(0, max(1, X.shape[0]), _ROWS_AT_A_TIME)
-        with one_thread(), progress_bar("Predicting", len(blocks), verbose=self.verbose) as bar:
+        with progress_bar("Predicting", len(blocks), verbose=self.verbose) as bar:
             return run_tasks(of_block, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
 
     def _choose_parts(self, X: Features, image_shape: list[int], labels: csr_matrix) -> None:

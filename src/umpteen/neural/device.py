@@ -11,8 +11,11 @@ import torch
 from torch import Tensor
 
 from umpteen.errors import ParameterError
+from umpteen.parallel import ProcessSetting
 
 _GENERATORS = threading.RLock()  # PyTorch's random numbers belong to the process
+_N_THREADS = ProcessSetting(torch.get_num_threads, torch.set_num_threads)
+_THREAD = threading.local()
 
 
 def find_device(name: str) -> torch.device:
@@ -34,13 +37,23 @@ def find_device(name: str) -> torch.device:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run PyTorch on one thread: with more, its sums differ in their last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    """Run PyTorch on one thread: with more, its sums differ in their last bits.
+
+    PyTorch keeps the number for each thread, and one for the process from which new threads take
+    theirs. So every thread that computes enters such a block for itself; blocks may overlap and
+    be nested, and each thread leaves with the number that the process had before all of them.
+    """
+    if getattr(_THREAD, "is_inside", False):
         yield
-    finally:
-        torch.set_num_threads(before)
+        return
+    with _N_THREADS as before:
+        _THREAD.is_inside = True
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            _THREAD.is_inside = False
+            torch.set_num_threads(before)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ class FullHead(Head):
     ... )
     >>> labels, scores = head.topk(torch.tensor([[2.0, 5.0]]), k=4)
     >>> labels.tolist(), scores.tolist()
-    ([[1, 2, 0, -1]], [[5.0, 5.0, 2.0, -inf]])
+    ([[1, 2, 0]], [[5.0, 5.0, 2.0]])
     """
 
     def __init__(self, in_features: int, n_labels: int, *, loss: str = "softmax") -> None:
@@ -54,7 +54,7 @@ class FullHead(Head):
         def score(first: int, last: int) -> Tensor:
             return linear(features, self.weight[first:last], self.bias[first:last])
 
-        return best_by_blocks(score, len(features), self.n_labels, k)
+        return best_by_blocks(score, len(features), self.n_labels, self.n_best(k))
 
 
 def check_targets(features: Tensor, targets: Targets, n_labels: int) -> None:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from torch import Tensor, nn
 
 from umpteen.neural.targets import Targets
+from umpteen.validation import check_k
 
 
 class Head(nn.Module, ABC):
@@ -24,10 +25,14 @@ class Head(nn.Module, ABC):
 
     @abstractmethod
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The best labels and their scores, both `(n, k)`, as in `umpteen.TopK`.
+        """The best labels and their scores, both `(n, min(k, n_labels))`, as in `umpteen.TopK`.
 
         Best first, equal scores by label id; label -1 with score -inf where there are fewer.
         """
+
+    def n_best(self, k: int) -> int:
+        """How many labels are answered to whoever asks for `k`."""
+        return min(check_k(k), self.n_labels)
 
     @property
     def n_parameters(self) -> int:

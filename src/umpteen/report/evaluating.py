@@ -80,7 +80,7 @@ def evaluate(
 
 def _measured(hits: Hits, ks: tuple[int, ...], propensity: Any, counts: Any) -> Report:
     metrics = {f"{name}@{k}": of(hits, k) for name, of in _PER_SAMPLE.items() for k in ks}
-    scored = None if propensity is None else Scored.of(hits, propensity)
+    scored = None if propensity is None else Scored.of(hits, propensity, ks)
     if scored is not None:
         metrics |= {f"{name}@{k}": of(scored, k) for name, of in _SCORED.items() for k in ks}
     metrics |= {f"{name}@{k}": of(hits, k) for name, of in _PER_LABEL.items() for k in ks}

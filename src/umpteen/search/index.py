@@ -169,6 +169,7 @@ class LabelIndex:
         storage.save(self, path)
 
     def _answer(self, units: FloatArray, k: int, *, by_graph: bool) -> TopK:
+        k = min(k, self.n_labels)
         labels = np.full((len(units), k), -1, np.int32)
         scores = np.full((len(units), k), -np.inf, np.float32)
         asked = has_direction(units)

@@ -163,7 +163,8 @@ class LabelBatches:
 
     def _nearest(self, index: LabelIndex, relevant: csr_matrix, rows: slice, n: int) -> Ids:
         """Places of the n nearest samples that are not relevant; -1 where there are fewer."""
-        labels = index.topk(self._encode(self.label_features[rows]), n + _SPARE).labels
+        near = index.topk(self._encode(self.label_features[rows]), n + _SPARE)
+        labels = near.padded(n).labels
         wanted = (labels >= 0) & ~found_in(relevant[rows], labels)
         order = np.argsort(~wanted, axis=1, kind="stable")[:, :n]  # wanted first, nearest first
         places = np.where(wanted, labels, -1)

@@ -47,7 +47,8 @@ def distinct(labels: IntArray) -> IntArray:
 
 def _block(indexes: list[LabelIndex], bags: FloatArray, Y: csr_matrix, n_each: int) -> IntArray:
     n_own = min(int(np.diff(Y.indptr).max(initial=0)), _SPARE)
-    near = [_without_own(index.topk(bags, n_each + n_own).labels, Y, n_each) for index in indexes]
+    n = n_each + n_own
+    near = [_without_own(index.topk(bags, n).padded(n).labels, Y, n_each) for index in indexes]
     return distinct(np.concatenate(near, axis=1))
 
 

@@ -220,7 +220,7 @@ class NoiseTree(BaseEstimator):
         `beam_width` (at least `k`) nodes go on at every level; exact from half the number of
         leaves on, which is half of the next power of two of the classes.
         """
-        reduced, k, tree = self.reduce(X), check_k(k), self.arrays
+        reduced, k, tree = self.reduce(X), min(check_k(k), self.n_classes_), self.arrays
         width = min(max(k, check_k(beam_width, "beam_width")), max(1, len(self.label_of_) // 2))
         parts = self._by_rows(lambda rows: beam_topk(tree, reduced[rows], k, width), len(reduced))
         return TopK.concatenate([TopK(*part) for part in parts])

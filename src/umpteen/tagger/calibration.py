@@ -96,7 +96,8 @@ def hold_out(
     drawn &= np.diff(X.indptr) > 0  # texts without known words are never answered
     if n < _FEWEST or Y[~drawn].nnz == 0:
         return None, None
-    top = trial.fit(X[~drawn], Y[~drawn], **label_features).predict_topk(X[drawn], RANKS)
+    trial.fit(X[~drawn], Y[~drawn], **label_features)
+    top = trial.predict_topk(X[drawn], RANKS).padded(RANKS)
     if not (top.labels >= 0).any():
         return None, None
     calibration = Calibration.learn(top, found_in(Y[drawn], top.labels))

@@ -59,7 +59,7 @@ def judged(tagger: "Tagger", texts: Any, labels: Any) -> HeldOut:
         if not texts:
             raise ParameterError("there are no texts to tune on: the list is empty")
         names = tagger.label_names_.with_unknown(lists)
-        return HeldOut.of(tagger.predict_topk(texts, RANKS), names.matrix(lists))
+        return HeldOut.of(tagger.predict_topk(texts, RANKS).padded(RANKS), names.matrix(lists))
     if labels is not None:
         raise ParameterError("there are labels but no texts to tune on: give both, or neither")
     if tagger.held_out_ is None:

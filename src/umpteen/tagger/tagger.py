@@ -31,7 +31,6 @@ from umpteen.tagger.thresholds import (
     Thresholds,
     check_min_labels,
     cut_as_asked,
-    padded,
     tune,
 )
 from umpteen.tagger.upkeep import check_kept, rebuild_due, warn_of
@@ -50,7 +49,6 @@ from umpteen.validation import (
 Tags = list[tuple[str, float]]
 
 _K, _K_BY_THRESHOLD = 5, 20
-_MOST_PADDED = 1_000  # answers per text that may be asked for where there are fewer labels
 _SPARE = 10_000  # columns for words that come with new labels and samples
 
 
@@ -194,17 +192,11 @@ class Tagger(BaseEstimator):
     def predict_topk(self, texts: Any, k: int = _K) -> TopK:
         """The `k` best labels of each text as ids, which count the names in `label_names_`.
 
-        Where there are fewer, the rest is label -1 with score -inf.
+        There are never more than all labels, however large `k` is (see `TopK`).
         """
         self._check_fitted()
-        k = check_k(k)
-        if k > max(self._n_labels, _MOST_PADDED):
-            raise ParameterError(
-                f"k={k:,} is more than there are: ask for k={self._n_labels:,} or less, which is "
-                "all labels"
-            )
-        top = self._answer(self._features(check_texts(texts)), min(k, self._n_labels))
-        return padded(top, k)
+        k = min(check_k(k), self._n_labels)
+        return self._answer(self._features(check_texts(texts)), k)
 
     def score(self, texts: Any, labels: Any) -> float:
         """Precision at 1: how often the best label is right."""
@@ -368,7 +360,7 @@ class Tagger(BaseEstimator):
     def _answer(self, X: csr_matrix, k: int) -> TopK:
         """Labels with probabilities; none that no word of a text speaks for."""
         n_asked = max(k, RANKS) if self.calibration_ else k
-        top = without_guesses(self, X, self.classifier_.predict_topk(X, n_asked))
+        top = without_guesses(self, X, self.classifier_.predict_topk(X, n_asked).padded(n_asked))
         return (self.calibration_(top) if self.calibration_ else top).first(k)
 
     @property

@@ -65,15 +65,6 @@ def keep(top: TopK, chosen: npt.NDArray[np.bool_]) -> TopK:
     return TopK(labels, scores)
 
 
-def padded(top: TopK, k: int) -> TopK:
-    """With places for `k` answers, the last of which stay empty."""
-    more = (len(top), k - top.k)
-    return TopK(
-        np.hstack([top.labels, np.full(more, -1, np.int32)]),
-        np.hstack([top.scores, np.full(more, -np.inf, np.float32)]),
-    )
-
-
 def check_min_labels(min_labels: Any, k: int | None) -> int:
     """A whole number from 0 to `k`."""
     is_number = isinstance(min_labels, int | np.integer) and not isinstance(min_labels, bool)

@@ -175,13 +175,14 @@ class CoAttentionMIML(ExtremeClassifier):
         """The `k` best labels of each bag of instances; an empty bag gets none."""
         k = check_k(k)
         X = self._check_predict(X)
-        return self._answers(X, check_groups(groups, n_samples=X.shape[0]), k)
+        bags = check_groups(groups, n_samples=X.shape[0])
+        return self._answers(X, bags, min(k, self.n_labels_))
 
     def _topk(self, X: Features, k: int) -> TopK:
         return self._answers(X, csr_matrix(sparse.identity(X.shape[0], format="csr")), k)
 
     def _answers(self, X: Features, bags: csr_matrix, k: int) -> TopK:
-        with one_thread(), progress_bar("Predicting", bags.shape[0], verbose=self.verbose) as bar:
+        with progress_bar("Predicting", bags.shape[0], verbose=self.verbose) as bar:
             scorer = BagScorer.of(self)
             parts = run(
                 lambda rows: scorer.topk(X, bags[rows], k),

@@ -19,7 +19,7 @@ from umpteen.aggregated.miml.network import (
 )
 from umpteen.base import TopK
 from umpteen.kernels.topk import dense_topk
-from umpteen.neural.device import find_device
+from umpteen.neural.device import find_device, one_thread
 from umpteen.validation import Features, unit_rows
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class BagScorer:
             found = affinities(units, self.embeddings)
             mask = torch.from_numpy(assignment_mask(found, sizes, self.temperature))
             mask = mask.to(self.device)
-        with torch.no_grad():
+        with one_thread(), torch.no_grad():
             logits = instance_logits(as_tensor(units, self.device), self.layers, self.n_concepts)
             pooled = bag_logits(logits, mask, torch.from_numpy(sizes).to(self.device))
             return pooled.softmax(dim=1).cpu().numpy()
