@@ -190,6 +190,7 @@ def ask(model: Any) -> dict[str, Any]:
 
 
 def _of_topk(top: Any) -> dict[str, Any]:
+    top = top.padded(5)  # a model may have fewer labels
     return {"labels": top.labels, "scores": top.scores}
 
 
