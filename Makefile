@@ -47,6 +47,7 @@ bench: setup
 	$(BIN)/python benchmarks/formats.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/storage.py
+	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/choices.py

@@ -1,8 +1,9 @@
 """A bar where somebody watches, silence in logs and pipes."""
 
 import pytest
+from numba import njit
 
-from umpteen.progress import progress_bar
+from umpteen.progress import compile_line, progress_bar
 
 
 def count_to_three(verbose):
@@ -35,3 +36,47 @@ def test_drawn_on_a_terminal(capsys, monkeypatch):
 def test_errors_pass_through():
     with pytest.raises(KeyboardInterrupt), progress_bar("Counting", total=3, verbose=True):
         raise KeyboardInterrupt
+
+
+@pytest.fixture
+def kernel():
+    """A function that nobody compiled before."""
+
+    def add_one(number):
+        return number + 1
+
+    add_one.__module__ = "umpteen.kernels.made_up"
+    return njit(add_one)
+
+
+def test_a_line_says_that_and_how_far_kernels_are_compiled(kernel, capsys):
+    """Without it the first run on a machine looks as if it hung."""
+    with compile_line(1000, verbose=True):
+        kernel(1)
+    _, err = capsys.readouterr()
+    assert "once on this machine" in err
+    assert "of up to 1000" in err
+    assert err.endswith("\r\x1b[K")  # nothing is left on the screen
+
+
+def test_a_bar_says_that_kernels_are_compiled(kernel, capsys):
+    with progress_bar("Counting", total=3, verbose=True) as bar:
+        kernel(1)
+        bar.advance(3)
+    _, err = capsys.readouterr()
+    assert "Counting" in err
+    assert "\r\x1b[K" not in err  # a line would be drawn through the bar
+
+
+@pytest.mark.parametrize("verbose", ["auto", False])
+def test_silent_about_kernels_where_nobody_watches(verbose, kernel, capsys):
+    with compile_line(9, verbose=verbose):
+        kernel(1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_silent_about_kernels_that_are_compiled_already(kernel, capsys):
+    kernel(1)
+    with compile_line(9, verbose=True):
+        kernel(1)
+    assert capsys.readouterr() == ("", "")

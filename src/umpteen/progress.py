@@ -1,9 +1,10 @@
 """One progress bar for all long work: on stderr, with rate and time left."""
 
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 Verbose = bool | Literal["auto"]
 
@@ -33,7 +34,7 @@ def progress_bar(description: str, total: float, verbose: Verbose = "auto") -> I
     ...     for _ in range(3):
     ...         bar.advance()
     """
-    if verbose is False or (verbose == "auto" and not sys.stderr.isatty()):
+    if not _is_shown(verbose):
         yield Bar()
         return
     from rich.console import Console
@@ -53,6 +54,102 @@ def progress_bar(description: str, total: float, verbose: Verbose = "auto") -> I
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[fields]}"),
+        TextColumn("{task.fields[compiling]}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as display:
-        yield _RichBar(display, display.add_task(description, total=total, fields=""))
+        task = display.add_task(description, total=total, fields="", compiling="")
+        with _compiling.shown_by(lambda text: display.update(task, compiling=text)):
+            yield _RichBar(display, task)
+
+
+@contextmanager
+def compile_line(n_kernels: int, verbose: Verbose = "auto") -> Iterator[None]:
+    """Say on a line what is compiled while the block runs, if anything is; `verbose` as for a bar.
+
+    `n_kernels` is how many kernels the work needs that begins here. Bars that are drawn meanwhile
+    or later go on with the count.
+
+    >>> with compile_line(9, verbose=False):
+    ...     pass
+    """
+    if not _is_shown(verbose):
+        yield
+        return
+    _compiling.n_needed = n_kernels
+    with _compiling.shown_by(_rewrite_line):
+        yield
+
+
+def _is_shown(verbose: Verbose) -> bool:
+    return verbose is True or (verbose == "auto" and sys.stderr.isatty())
+
+
+def _rewrite_line(text: str) -> None:
+    sys.stderr.write(f"\r\x1b[K{text}")
+    sys.stderr.flush()
+
+
+class _Compiling:
+    """Hears from numba which kernel is compiled, and lets the newest of those who draw say it."""
+
+    def __init__(self) -> None:
+        self.n_needed = 0
+        self._lock = threading.Lock()
+        self._draw: list[Callable[[str], object]] = []
+        self._listener: Any = None
+        self._n_compiled = self._n_open = 0  # a kernel has others inside; numba has one lock
+
+    @contextmanager
+    def shown_by(self, draw: Callable[[str], object]) -> Iterator[None]:
+        """Let `draw` show what is compiled during the block, and "" when that is done."""
+        from numba.core import event
+
+        with self._lock:
+            self._draw.append(draw)
+            if self._listener is None:
+                self._listener, self._n_open = _listener(self), 0
+                event.register("numba:compile", self._listener)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._draw.remove(draw)
+                if not self._draw:
+                    event.unregister("numba:compile", self._listener)
+                    self._listener = None
+
+    def begin(self, function: Any) -> None:
+        """A function is about to be compiled."""
+        self._n_open += 1
+        if self._n_open == 1 and function.__module__.startswith("umpteen.kernels."):
+            self._n_compiled += 1
+            known = self._n_compiled <= self.n_needed
+            count = f"{self._n_compiled} of up to {self.n_needed}" if known else self._n_compiled
+            self._say(f"compiling kernels, once on this machine: {count}")
+
+    def end(self) -> None:
+        """The last of those that began is compiled."""
+        self._n_open = max(0, self._n_open - 1)  # it may have begun before anybody listened
+        if self._n_open == 0:
+            self._say("")
+
+    def _say(self, text: str) -> None:
+        with self._lock:
+            if self._draw:
+                self._draw[-1](text)
+
+
+def _listener(compiling: _Compiling) -> Any:
+    from numba.core import event
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def on_start(self, happened: Any) -> None:
+            compiling.begin(happened.data["dispatcher"].py_func)
+
+        def on_end(self, happened: Any) -> None:
+            compiling.end()
+
+    return Listener()
+
+
+_compiling = _Compiling()

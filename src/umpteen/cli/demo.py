@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from umpteen.cli.models import note_first_run
+from umpteen.cli.models import OF_FIT, note_compiling
 
 
 def demo(
@@ -20,9 +20,9 @@ def demo(
       umpteen demo
     \b
     The data is the documentation of the installed Python libraries: describe what you want, get
-    the function. Takes half a minute, and a minute at first.
+    the function. Takes half a minute, and a little more at first.
     """
-    note_first_run()
+    note_compiling(OF_FIT)
     from umpteen.demo import main
 
     main(output)

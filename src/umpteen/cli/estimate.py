@@ -1,6 +1,6 @@
 """`umpteen estimate`."""
 
-from umpteen.cli.models import note_first_run
+from umpteen.cli.models import OF_FIT, note_compiling
 from umpteen.cli.output import Json, readable_size, readable_time, show, wants_json
 from umpteen.cli.reading import File, Reading, reads_file
 from umpteen.cli.settings import Jobs, Prune, Trees, new_classifier
@@ -26,7 +26,7 @@ def estimate(
     --no-calibrate, doubles the time.
     """
     samples = reading.read_labelled(file)
-    note_first_run()
+    note_compiling(OF_FIT)
     classifier = new_classifier(samples.texts is not None, trees, prune, None, 0, jobs)
     if samples.texts is None:
         found = classifier.estimate(samples.X, samples.Y)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from umpteen.cli.errors import UsageError
-from umpteen.cli.models import check_free, is_tagger, note_first_run
+from umpteen.cli.models import OF_FIT, check_free, is_tagger, note_compiling
 from umpteen.cli.output import Json, readable_size, readable_time, show, size_on_disk, wants_json
 from umpteen.cli.reading import File, LabelTexts, Reading, reads_file
 from umpteen.cli.settings import Jobs, Prune, Trees, new_classifier
@@ -59,7 +59,7 @@ def fit(
     check_free(output)
     started = time.perf_counter()
     samples = reading.read_labelled(file)
-    note_first_run()
+    note_compiling(OF_FIT)
     classifier = new_classifier(samples.texts is not None, trees, prune, max_memory, seed, jobs)
     if samples.texts is None:
         _refuse_text_options(file, label_texts, keep_texts)

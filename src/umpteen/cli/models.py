@@ -1,15 +1,15 @@
 """Model folders: a `Tagger`, which answers texts with names, or a bare classifier."""
 
+import atexit
 import os
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from umpteen.cli.errors import UsageError, say
+from umpteen.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from umpteen.tagger import Tagger
@@ -28,13 +28,17 @@ Output = Annotated[
     typer.Option("-o", "--output", metavar="FOLDER", help="Save there, and leave MODEL as it is."),
 ]
 
+OF_FIT, _OF_ANSWERS = 9, 3  # kernels that are compiled on the first run
+_until_the_end = ExitStack()
+atexit.register(_until_the_end.close)
+
 
 def load_model(path: Path, verify: bool | None = None) -> Any:
     """The model in a folder."""
     from umpteen.base import ExtremeClassifier
     from umpteen.storage import load
 
-    note_first_run()
+    note_compiling(_OF_ANSWERS)
     model = load(path, verify=verify)
     if not is_tagger(model) and not isinstance(model, ExtremeClassifier):
         raise UsageError(f"{path} holds a {type(model).__name__}, which is not a model of labels")
@@ -109,11 +113,8 @@ def check_free(folder: Path) -> None:
         )
 
 
-def note_first_run() -> None:
-    """Tell a person why the first command takes longer than those that follow."""
-    import umpteen.kernels
+def note_compiling(n_kernels: int) -> None:
+    """Tell a person why the first command takes longer than those that follow, until it ends."""
+    from umpteen.progress import compile_line
 
-    cache = Path(umpteen.kernels.__path__[0]) / "__pycache__"
-    usual = "NUMBA_CACHE_DIR" not in os.environ and os.access(cache.parent, os.W_OK)
-    if usual and sys.stderr.isatty() and not any(cache.glob("*.nbi")):
-        say("first run: compiling the fast parts, which takes about half a minute, once")
+    _until_the_end.enter_context(compile_line(n_kernels))

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.sorting import stable_order
 from umpteen.kernels.topk import best_first, offer
 
 
@@ -42,7 +43,7 @@ class TreeArrays(NamedTuple):
     log_trust: npt.NDArray[np.float32]
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def log_link(margin, logistic):
     """Logarithm of the probability that a margin stands for.
 
@@ -56,24 +57,26 @@ def log_link(margin, logistic):
     return -below_one * below_one * below_one - np.float32(0.01) * below_two
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def add_chunk(indices, data, tree, chunk, margins):
     """Add the products of one sample with one chunk's weights to the children's margins."""
-    shift = tree.chunk_shift[chunk]
+    buckets, features = tree.buckets, tree.feature
+    ends, children, weights = tree.entry, tree.child, tree.weight
+    shift, scale = tree.chunk_shift[chunk], tree.chunk_scale[chunk]
     first_bucket = tree.chunk_bucket[chunk]
     for position in range(len(indices)):
         wanted = indices[position]
         bucket = first_bucket + (wanted >> shift)
-        for row in range(tree.buckets[bucket], tree.buckets[bucket + 1]):
-            if tree.feature[row] >= wanted:
-                if tree.feature[row] == wanted:
-                    value = data[position] * tree.chunk_scale[chunk]
-                    for entry in range(np.uint32(tree.entry[row]), np.uint32(tree.entry[row + 1])):
-                        margins[tree.child[entry]] += value * np.float32(tree.weight[entry])
+        for row in range(buckets[bucket], buckets[bucket + 1]):
+            if features[row] >= wanted:
+                if features[row] == wanted:
+                    value = data[position] * scale
+                    for entry in range(np.uint32(ends[row]), np.uint32(ends[row + 1])):
+                        margins[children[entry]] += value * np.float32(weights[entry])
                 break
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _add_chunk_by_table(indices, data, tree, chunk, row_of, margins):
     """`add_chunk` with a table: the row of each feature, counted from 1, or 0."""
     ends, children, weights = tree.entry, tree.child, tree.weight
@@ -86,12 +89,15 @@ def _add_chunk_by_table(indices, data, tree, chunk, row_of, margins):
                 margins[children[entry]] += value * np.float32(weights[entry])
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _by_node(nodes, counts, n_nodes):
     """Slots of the beams ordered by node, so that a node's weights are used while in cache."""
     n, width = nodes.shape
     if n == 1:
-        return np.arange(counts[0])
+        alone = np.empty(counts[0], np.int64)
+        for slot in range(counts[0]):
+            alone[slot] = slot
+        return alone
     first = np.zeros(n_nodes + 1, np.int64)
     for i in range(n):
         for slot in range(counts[i]):
@@ -106,12 +112,14 @@ def _by_node(nodes, counts, n_nodes):
     return order
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _score_slots(
     indptr, indices, data, first_row, tree, nodes, scores, order, row_of, weight, logistic,
     candidates,
 ):  # fmt: skip
     """Log-probabilities of the children of every slot's node, one node after the other."""
+    first_child, node_chunk, biases = tree.first_child, tree.node_chunk, tree.bias
+    chunk_row, chunk_child, features = tree.chunk_row, tree.chunk_child, tree.feature
     n_slots = nodes.shape[1]
     begin = 0
     while begin < len(order):
@@ -122,18 +130,18 @@ def _score_slots(
             row = first_row + order[end] // n_slots
             n_entries += indptr[row + 1] - indptr[row]
             end += 1
-        first = tree.first_child[node]
-        n_children = tree.first_child[node + 1] - first
+        first = first_child[node]
+        n_children = first_child[node + 1] - first
         for position in range(begin, end):
             for i in range(n_children):
-                candidates[order[position], i] = tree.bias[first - 1 + i]
-        for chunk in range(tree.node_chunk[node], tree.node_chunk[node + 1]):
-            low, high = tree.chunk_row[chunk], tree.chunk_row[chunk + 1]
-            left, right = tree.chunk_child[chunk] - first, tree.chunk_child[chunk + 1] - first
+                candidates[order[position], i] = biases[first - 1 + i]
+        for chunk in range(node_chunk[node], node_chunk[node + 1]):
+            low, high = chunk_row[chunk], chunk_row[chunk + 1]
+            left, right = chunk_child[chunk] - first, chunk_child[chunk + 1] - first
             use_table = len(row_of) > 0 and n_entries > 2 * (high - low)
             if use_table:
                 for row in range(low, high):
-                    row_of[tree.feature[row]] = row + 1
+                    row_of[features[row]] = row + 1
             for position in range(begin, end):
                 slot = order[position]
                 row = first_row + slot // n_slots
@@ -144,7 +152,7 @@ def _score_slots(
                     add_chunk(x, v, tree, chunk, candidates[slot, left:right])
             if use_table:
                 for row in range(low, high):
-                    row_of[tree.feature[row]] = 0
+                    row_of[features[row]] = 0
         for position in range(begin, end):
             slot = order[position]
             score = scores[slot // n_slots, slot % n_slots]
@@ -153,7 +161,7 @@ def _score_slots(
         begin = end
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _widest(nodes, counts, first_child):
     widest = 0
     for i in range(len(nodes)):
@@ -162,7 +170,7 @@ def _widest(nodes, counts, first_child):
     return widest
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def beam_search(
     indptr, indices, data, n_features, first_row, last_row, tree, beam_width, k, path_weight,
     logistic,
@@ -176,16 +184,19 @@ def beam_search(
     """
     n = last_row - first_row
     row_of = np.zeros(n_features if n > 1 else 0, np.int32)
-    n_nodes = len(tree.first_child) - 1
+    first_child, label_order, log_trust = tree.first_child, tree.label_order, tree.log_trust
+    n_nodes = len(first_child) - 1
     nodes = np.zeros((n, 1), np.int32)
     scores = np.zeros((n, 1), np.float32)
-    counts = np.ones(n, np.int64)
+    counts = np.empty(n, np.int64)
+    for i in range(n):
+        counts[i] = 1
     while True:
-        at_leaves = tree.first_child[nodes[0, 0]] >= n_nodes
+        at_leaves = first_child[nodes[0, 0]] >= n_nodes
         width = k if at_leaves else min(beam_width, n_nodes)
         weight = np.float32(1) if at_leaves else np.float32(path_weight)
         n_slots = nodes.shape[1]
-        widest = _widest(nodes, counts, tree.first_child)
+        widest = _widest(nodes, counts, first_child)
         candidates = np.empty((n * n_slots, widest), np.float32)
         _score_slots(
             indptr, indices, data, first_row, tree, nodes, scores,
@@ -194,25 +205,26 @@ def beam_search(
         best = np.empty((n, width), np.int32)
         best_scores = np.empty((n, width), np.float32)
         for i in range(n):
+            row_best, row_scores = best[i], best_scores[i]
             kept = 0
             for b in range(counts[i]):
-                first = tree.first_child[nodes[i, b]]
-                for child in range(first, tree.first_child[nodes[i, b] + 1]):
+                first = first_child[nodes[i, b]]
+                for child in range(first, first_child[nodes[i, b] + 1]):
                     score = candidates[i * n_slots + b, child - first]
                     if at_leaves:
-                        score += tree.log_trust[child - n_nodes]
-                    if kept == width and score < best_scores[i, 0]:
+                        score += log_trust[child - n_nodes]
+                    if kept == width and score < row_scores[0]:
                         continue
-                    name = tree.label_order[child - n_nodes] if at_leaves else child
-                    kept = offer(best[i], best_scores[i], kept, name, score)
-            best_first(best[i], best_scores[i], kept)
+                    name = label_order[child - n_nodes] if at_leaves else child
+                    kept = offer(row_best, row_scores, kept, name, score)
+            best_first(row_best, row_scores, kept)
             counts[i] = kept
         if at_leaves:
             return best, best_scores
         nodes, scores = best, best_scores
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def average(labels, scores, n_trees, k):
     """The `k` best labels by mean score over the trees; a tree that is silent counts as zero.
 
@@ -222,7 +234,7 @@ def average(labels, scores, n_trees, k):
     best = np.empty((n, k), np.int32)
     best_scores = np.empty((n, k), np.float32)
     for i in range(n):
-        order = np.argsort(labels[i], kind="mergesort")
+        order, row_best, row_scores = stable_order(labels[i]), best[i], best_scores[i]
         kept = 0
         position = 0
         while position < width:
@@ -232,6 +244,6 @@ def average(labels, scores, n_trees, k):
                 total += scores[i, order[position]]
                 position += 1
             if label >= 0:
-                kept = offer(best[i], best_scores[i], kept, label, total / np.float32(n_trees))
-        best_first(best[i], best_scores[i], kept)
+                kept = offer(row_best, row_scores, kept, label, total / np.float32(n_trees))
+        best_first(row_best, row_scores, kept)
     return best, best_scores

@@ -1,12 +1,12 @@
 """Combine what a tree found with what the labels' own features find."""
 
 import numpy as np
-from numba import njit
 
+from umpteen.kernels.compiling import kernel, shared
 from umpteen.kernels.topk import best_first, offer
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _cosine(labels, label, dense):
     indptr, indices, data = labels
     total = np.float32(0)
@@ -15,7 +15,7 @@ def _cosine(labels, label, dense):
     return min(max(total, np.float32(0)), np.float32(1))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def blend(samples, labels, tree_labels, tree_scores, near_labels, weight, k, n_features):
     """The `k` best labels by `(tree + weight * cosine) / (1 + weight)`, one row after the other.
 

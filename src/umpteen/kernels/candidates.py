@@ -1,12 +1,12 @@
 """The scores of chosen labels in a tree of sparse linear classifiers."""
 
 import numpy as np
-from numba import njit
 
 from umpteen.kernels.beam import _by_node, _score_slots, _widest
+from umpteen.kernels.compiling import inlined, kernel
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _distinct(starts, nodes, n_nodes):
     """Each entry's place among the different nodes of its row, and how many there are per row."""
     place = np.empty(len(nodes), np.int32)
@@ -23,7 +23,7 @@ def _distinct(starts, nodes, n_nodes):
     return place, counts
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _step(
     indptr, indices, data, first_row, tree, starts, parents, children, row_of, weight, logistic,
     logs,
@@ -49,7 +49,7 @@ def _step(
             logs[entry] = table[i * n_slots + place[entry], children[entry] - first]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def score_ways(
     indptr, indices, data, n_features, first_row, tree, starts, ways, path_weight, logistic
 ):  # fmt: skip

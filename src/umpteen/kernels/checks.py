@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from umpteen.kernels.compiling import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def is_clean(indptr: Any, indices: Any, data: Any, n_columns: int) -> bool:
     """Whether a CSR matrix is whole, sorted, free of duplicates, in range and finite."""
     if len(indptr) == 0 or indptr[0] != 0 or len(indices) != len(data):

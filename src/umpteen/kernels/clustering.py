@@ -1,38 +1,42 @@
 """Split sparse rows into two parts of given sizes, by spherical 2-means."""
 
 import numpy as np
-from numba import njit
+
+from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.sorting import stable_order
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _add_row(indptr, indices, data, row, sign, difference):
     for entry in range(indptr[row], indptr[row + 1]):
         difference[indices[entry]] += sign * data[entry]
 
 
-@njit(nogil=True, cache=True)
-def _scores(indptr, indices, data, rows, difference):
-    scores = np.zeros(len(rows), np.float32)
+@inlined
+def _scores(indptr, indices, data, rows, difference, scores):
     for i in range(len(rows)):
+        scores[i] = 0
         for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
             scores[i] += data[entry] * difference[indices[entry]]
-    return scores
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _clear(indptr, indices, rows, difference):
     n_entries = 0
-    for row in rows:
+    for i in range(len(rows)):
+        row = rows[i]
         n_entries += indptr[row + 1] - indptr[row]
     if n_entries > len(difference):
-        difference[:] = 0
+        for feature in range(len(difference)):
+            difference[feature] = 0
         return
-    for row in rows:
+    for i in range(len(rows)):
+        row = rows[i]
         for entry in range(indptr[row], indptr[row + 1]):
             difference[indices[entry]] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def bisect(indptr, indices, data, rows, left_size, max_rounds, seed, difference):
     """Reorder `rows` so that the first `left_size` form one cluster and the rest the other.
 
@@ -45,15 +49,22 @@ def bisect(indptr, indices, data, rows, left_size, max_rounds, seed, difference)
     previous = -np.inf
     start = rows[seed % n]
     _add_row(indptr, indices, data, start, np.float32(1), difference)
-    farthest = rows[np.argmin(_scores(indptr, indices, data, rows, difference))]
-    _add_row(indptr, indices, data, farthest, np.float32(-1), difference)
+    scores, moved = np.empty(n, np.float32), rows.copy()
+    _scores(indptr, indices, data, rows, difference, scores)
+    farthest = 0
+    for i in range(n):
+        if scores[i] < scores[farthest]:
+            farthest = i
+    _add_row(indptr, indices, data, rows[farthest], np.float32(-1), difference)
     for round_ in range(max_rounds):
-        scores = -_scores(indptr, indices, data, rows, difference)
+        _scores(indptr, indices, data, rows, difference, scores)
         _clear(indptr, indices, rows, difference)
-        order = np.argsort(scores, kind="mergesort")
-        rows[:] = rows[order]
+        for i in range(n):
+            scores[i], moved[i] = -scores[i], rows[i]
+        order = stable_order(scores)
         gain = 0.0
         for i in range(n):
+            rows[i] = moved[order[i]]
             gain += -scores[order[i]] if i < left_size else scores[order[i]]
         if round_ == max_rounds - 1 or (round_ > 1 and gain <= previous * 1.0001):
             break

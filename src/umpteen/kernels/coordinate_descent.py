@@ -7,14 +7,14 @@ loss.
 """
 
 import numpy as np
-from numba import njit
 
 from umpteen.kernels import simd
+from umpteen.kernels.compiling import inlined
 
 _LAZINESS = np.float32(0.25)  # of the tolerance: smaller violations wait for the next full pass
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def _scores(indptr, indices, data, row, weights):
     total = simd.spread(np.float32(0))
     for entry in range(indptr[row], indptr[row + 1]):
@@ -22,7 +22,7 @@ def _scores(indptr, indices, data, row, weights):
     return total
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def _add_row(indptr, indices, data, row, step, weights):
     for entry in range(indptr[row], indptr[row + 1]):
         feature = indices[entry]
@@ -31,13 +31,13 @@ def _add_row(indptr, indices, data, row, step, weights):
         )
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def first_state(seed):
     """State of the xorshift generator for a seed; never zero in practice."""
     return np.uint64(seed) * np.uint64(2654435769) + np.uint64(88172645463325252)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def shuffle(values, n, state):
     """Permute the first `n` values in place; returns the next state of the xorshift generator."""
     for last in range(n - 1, 0, -1):
@@ -49,7 +49,15 @@ def shuffle(values, n, state):
     return state
 
 
-@njit(nogil=True, cache=True)
+@inlined
+def _rows(n):
+    order = np.empty(n, np.int64)
+    for row in range(n):
+        order[row] = row
+    return order
+
+
+@inlined
 def _square_norms(indptr, data):
     squares = np.zeros(len(indptr) - 1, np.float32)
     for row in range(len(squares)):
@@ -58,7 +66,7 @@ def _square_norms(indptr, data):
     return squares
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def squared_hinge(
     indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs, seed, weights
 ):  # fmt: skip
@@ -80,7 +88,7 @@ def squared_hinge(
     zero = simd.spread(np.float32(0))
     half = simd.spread(np.float32(0.5))
     one = simd.spread(np.float32(1))
-    order = np.arange(n)
+    order = _rows(n)
     n_active = n
     state = first_state(seed)
     visits = 0
@@ -119,7 +127,7 @@ def squared_hinge(
     return visits
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _logistic_step(alpha, slope, curvature, cost):
     """Minimiser over (0, cost) of the one-variable dual, by Newton on its smaller side.
 
@@ -140,7 +148,7 @@ def _logistic_step(alpha, slope, curvature, cost):
     return value if mirrored else cost - value
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def logistic_regression(
     indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs, seed, weights
 ):  # fmt: skip
@@ -151,11 +159,13 @@ def logistic_regression(
     """
     n = len(indptr) - 1
     squares = _square_norms(indptr, data)
-    alphas = np.full((n, simd.WIDTH), min(1e-3 * cost, 1e-8), np.float64)
-    costs = np.array([cost, cost * positive_weight])
+    alphas = np.empty((n, simd.WIDTH), np.float64)
+    for row in range(n):
+        for lane in range(simd.WIDTH):
+            alphas[row, lane] = min(1e-3 * cost, 1e-8)
     scores = np.empty((1, simd.WIDTH), np.float32)
     steps = np.empty((1, simd.WIDTH), np.float32)
-    order = np.arange(n)
+    order = _rows(n)
     state = first_state(seed)
     for _ in range(max_epochs):
         state = shuffle(order, n, state)
@@ -164,7 +174,7 @@ def logistic_regression(
             simd.store(scores, 0, _scores(indptr, indices, data, row, weights))
             for lane in range(simd.WIDTH):
                 target = targets[row, lane]
-                limit = costs[int(target > 0)]
+                limit = cost * positive_weight if target > 0 else cost
                 alpha = alphas[row, lane]
                 slope = np.float64(target * scores[0, lane])
                 worst = max(worst, abs(slope + np.log(alpha / (limit - alpha))))

@@ -8,7 +8,8 @@ They are taken for unique: a million keys all differ but for one time in 37 mill
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from umpteen.kernels.compiling import inlined, kernel
 
 SEED: Any = np.uint64(0x243F6A8885A308D3)  # digits of pi
 _FACTOR: Any = np.uint64(0x9E3779B97F4A7C15)  # of the golden ratio
@@ -17,26 +18,26 @@ _HALF: Any = np.uint64(32)
 _ONE: Any = np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def stir(key: Any, number: Any) -> Any:
     """The unfinished hash `key` with one more number in it."""
     key = (key ^ number) * _FACTOR
     return key ^ (key >> _HALF)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def finish(key: Any) -> Any:
     """The hash whose every bit depends on all that was stirred into `key`."""
     return stir(stir(key, _HALF), _ONE)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def join(left: Any, right: Any) -> Any:
     """The hash of two hashes in this order."""
     return finish(stir(left * _LEFT_FACTOR, right))
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def free_slots(n_keys: int) -> Any:
     """A table in which `n_keys` will take two thirds of the slots at the most."""
     size = 1
@@ -45,7 +46,7 @@ def free_slots(n_keys: int) -> Any:
     return np.zeros(size, np.int32)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def find(key: Any, slots: Any, keys: Any) -> Any:
     """The slot of `key`, or the free one where it would go."""
     mask = np.uint64(len(slots) - 1)
@@ -55,7 +56,7 @@ def find(key: Any, slots: Any, keys: Any) -> Any:
     return slot
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def places(wanted: Any, slots: Any, keys: Any) -> Any:
     """Where each wanted key stands in `keys`; -1 where it does not."""
     found = np.empty(len(wanted), np.int32)
@@ -64,7 +65,7 @@ def places(wanted: Any, slots: Any, keys: Any) -> Any:
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def index(keys: Any) -> Any:
     """The table of `keys`; of equal ones, the last can be found."""
     slots = free_slots(len(keys))
@@ -73,7 +74,7 @@ def index(keys: Any) -> Any:
     return slots
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def number(keys: Any) -> Any:
     """Equal keys get equal numbers, counted from 0 by first occurrence.
 

@@ -3,16 +3,17 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.hashing import number
-from umpteen.kernels.tokens import fold, hash_runs, plan_runs, read_words
+from umpteen.kernels.tokens import fold, read_runs
 
 N_PARTITIONS = 32
 _PARTITION_SHIFT: Any = np.uint64(64 - 5)
+_NONE: Any = np.uint64(0)  # to the left of a single word
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_texts(
     text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int, n_columns: int
 ) -> Any:
@@ -24,75 +25,84 @@ def count_texts(
 
     With `n_columns` > 0, hashes are folded into so many columns, and nothing tells words apart.
     """
-    words, spans, word_ends = read_words(text, text_ends, letters, stop_words)
-    shorter, last, run_ends = plan_runs(word_ends, longest)
-    runs = hash_runs(words, shorter, last)
+    words, spans, _, shorter, last, run_ends, runs = read_runs(
+        text, text_ends, letters, stop_words, longest
+    )
     if n_columns > 0:
         runs = fold(runs, shorter, n_columns)
     numbers, firsts = number(runs)
-    counts = _count(numbers, run_ends, len(firsts))
-    order, starts = _by_partition(runs[firsts])
-    firsts, counts = firsts[order], counts[order]
-    left = np.zeros(len(firsts), np.uint64)
-    for i in range(len(firsts)):
-        if shorter[firsts[i]] >= 0:
-            left[i] = runs[shorter[firsts[i]]]
-    single = last[firsts[left == 0]]
-    return (
-        (runs[firsts], counts, left, words[last[firsts]]), starts,
-        (words[single], *_cut(text, spans, single)),
-    )  # fmt: skip
+    n_texts = _count(numbers, run_ends, len(firsts))
+    order, starts = _by_partition(runs, firsts)
+    n = len(firsts)
+    keys, counts = np.empty(n, np.uint64), np.empty(n, np.int32)
+    left, right = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    n_single, n_bytes = 0, 0
+    for i in range(n):
+        run = firsts[order[i]]
+        word = last[run]
+        keys[i], counts[i], right[i] = runs[run], n_texts[order[i]], words[word]
+        left[i] = runs[shorter[run]] if shorter[run] >= 0 else _NONE
+        if left[i] == _NONE:
+            order[n_single] = word  # read already: `n_single` is `i` at the most
+            n_single += 1
+            n_bytes += spans[word, 1] - spans[word, 0]
+    single, ends = np.empty(n_single, np.uint64), np.empty(n_single, np.int64)
+    spelled, n_spelled = np.empty(n_bytes, np.uint8), 0
+    for i in range(n_single):
+        word = order[i]
+        for at in range(spans[word, 0], spans[word, 1]):
+            spelled[n_spelled] = text[at]
+            n_spelled += 1
+        single[i], ends[i] = words[word], n_spelled
+    return (keys, counts, left, right), starts, (single, spelled, ends)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _count(numbers: Any, ends: Any, n: int) -> Any:
     """In how many of the texts, which end at `ends`, each of n numbers occurs."""
-    counts, last_text = np.zeros(n, np.int32), np.full(n, -1, np.int32)
+    counts, last_text = np.zeros(n, np.int32), np.zeros(n, np.int32)
     start = 0
     for i in range(len(ends)):
-        for one in numbers[start : ends[i]]:
-            counts[one] += last_text[one] != i
-            last_text[one] = i
+        for place in range(start, ends[i]):
+            one = numbers[place]
+            counts[one] += last_text[one] != i + 1
+            last_text[one] = i + 1
         start = ends[i]
     return counts
 
 
-@njit(nogil=True, cache=True)
-def _by_partition(keys: Any) -> Any:
-    """The order of keys by partition, and where each starts, with the end of the last."""
-    starts = np.zeros(N_PARTITIONS + 1, np.int64)
-    for key in keys:
-        starts[np.int64(key >> _PARTITION_SHIFT) + 1] += 1
-    starts = np.cumsum(starts)
-    order, free = np.empty(len(keys), np.int64), starts.copy()
-    for i in range(len(keys)):
-        partition = keys[i] >> _PARTITION_SHIFT
-        order[free[partition]] = i
-        free[partition] += 1
+@inlined
+def _by_partition(runs: Any, firsts: Any) -> Any:
+    """The order of the runs at `firsts` by partition, where each starts and the last ends."""
+    starts, free = np.zeros(N_PARTITIONS + 1, np.int64), np.zeros(N_PARTITIONS + 1, np.int64)
+    for i in range(len(firsts)):
+        starts[np.int64(runs[firsts[i]] >> _PARTITION_SHIFT) + 1] += 1
+    for partition in range(N_PARTITIONS):
+        starts[partition + 1] += starts[partition]
+        free[partition + 1] = starts[partition + 1]
+    order = np.empty(len(firsts), np.int64)
+    for i in range(len(firsts)):
+        of_run = np.int64(runs[firsts[i]] >> _PARTITION_SHIFT)
+        order[free[of_run]] = i
+        free[of_run] += 1
     return order, starts
 
 
-@njit(nogil=True, cache=True)
-def _cut(text: Any, spans: Any, wanted: Any) -> Any:
-    """The bytes of the wanted spans one after another, and where each ends."""
-    ends = np.cumsum(spans[wanted, 1] - spans[wanted, 0])
-    letters = np.empty(ends[-1] if len(ends) else 0, np.uint8)
-    at = 0
-    for i in range(len(wanted)):
-        start, end = spans[wanted[i]]
-        letters[at : ends[i]] = text[start:end]
-        at = ends[i]
-    return letters, ends
-
-
-@njit(nogil=True, cache=True)
+@kernel
 def add_counts(keys: Any, counts: Any, left: Any, right: Any, least: int, least_run: int) -> Any:
     """Counts of equal runs added up; only those that reach the least count are returned."""
     numbers, firsts = number(keys)
     sums = np.zeros(len(firsts), np.int32)
     for i in range(len(keys)):
         sums[numbers[i]] += counts[i]
-    is_word = left[firsts] == 0
-    kept = np.flatnonzero(sums >= np.where(is_word, least, least_run))
-    firsts = firsts[kept]
-    return keys[firsts], sums[kept], left[firsts], right[firsts]
+    n = 0
+    for i in range(len(firsts)):
+        if sums[i] >= (least if left[firsts[i]] == _NONE else least_run):
+            firsts[n], sums[n] = firsts[i], sums[i]
+            n += 1
+    kept_keys, kept_counts = np.empty(n, np.uint64), np.empty(n, np.int32)
+    kept_left, kept_right = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    for i in range(n):
+        kept_keys[i], kept_counts[i] = keys[firsts[i]], sums[i]
+        kept_left[i], kept_right[i] = left[firsts[i]], right[firsts[i]]
+    return kept_keys, kept_counts, kept_left, kept_right

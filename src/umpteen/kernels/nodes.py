@@ -1,13 +1,14 @@
 """Train children of one tree node, from gathering its samples to pruned weights."""
 
 import numpy as np
-from numba import njit
 
 from umpteen.kernels import simd
+from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.coordinate_descent import logistic_regression, squared_hinge
+from umpteen.kernels.sorting import sort_ids
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def gather(indptr, indices, data, samples, local_of):
     """Rows `samples` of a CSR matrix with features renumbered to those that occur, plus a bias.
 
@@ -15,17 +16,21 @@ def gather(indptr, indices, data, samples, local_of):
     (the bias is its last feature) and the sorted original feature ids.
     """
     n_entries = 0
-    for row in samples:
+    for i in range(len(samples)):
+        row = samples[i]
         n_entries += indptr[row + 1] - indptr[row]
     touched = np.empty(min(n_entries, len(local_of)), np.int32)
     n_touched = 0
-    for row in samples:
+    for i in range(len(samples)):
+        row = samples[i]
         for entry in range(indptr[row], indptr[row + 1]):
-            if local_of[indices[entry]] < 0:
-                local_of[indices[entry]] = 0
-                touched[n_touched] = indices[entry]
+            feature = indices[entry]
+            if local_of[feature] < 0:
+                local_of[feature] = 0
+                touched[n_touched] = feature
                 n_touched += 1
-    features = np.sort(touched[:n_touched])
+    features = touched[:n_touched].copy()
+    sort_ids(features, touched, len(local_of) - 1)
     for local in range(n_touched):
         local_of[features[local]] = local
     new_indptr = np.empty(len(samples) + 1, np.int32)
@@ -47,51 +52,86 @@ def gather(indptr, indices, data, samples, local_of):
     return new_indptr, new_indices, new_data, features
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def fill_targets(member_indptr, member_indices, samples, first, last, targets):
     """+1 where a sample belongs to child `first + lane`, else -1."""
-    targets[:] = -1
     for i in range(len(samples)):
+        for lane in range(simd.WIDTH):
+            targets[i, lane] = -1
         start, end = member_indptr[samples[i]], member_indptr[samples[i] + 1]
-        start += np.searchsorted(member_indices[start:end], first)
+        beyond = end
+        while start < beyond:
+            middle = (start + beyond) >> 1
+            if member_indices[middle] < first:
+                start = middle + 1
+            else:
+                beyond = middle
         while start < end and member_indices[start] < last:
             targets[i, member_indices[start] - first] = 1
             start += 1
 
 
-@njit(nogil=True, cache=True)
 def train_chunk(
     indptr, indices, data, samples, member_indptr, member_indices, first, last, local_of,
-    logistic, cost, positive_weight, tolerance, max_epochs, prune, seed,
+    logistic, *how,
 ):  # fmt: skip
     """Weights of the children `first:last` of one node, trained on the node's `samples`.
 
     Returns the features that kept a weight (sorted), where each one's entries begin, the
-    child of each entry (counted from `first`), its weight, and the children's biases.
+    child of each entry (counted from `first`), its weight, and the children's biases. `how` is
+    cost, positive_weight, tolerance, max_epochs, prune and seed.
     """
+    train = _train_logistic if logistic else _train_hinge  # only one of them is compiled
+    return train(
+        indptr, indices, data, samples, member_indptr, member_indices, first, last, local_of, *how
+    )
+
+
+@kernel
+def _train_hinge(
+    indptr, indices, data, samples, member_indptr, member_indices, first, last, local_of, cost,
+    positive_weight, tolerance, max_epochs, prune, seed,
+):  # fmt: skip
     indptr, indices, data, features = gather(indptr, indices, data, samples, local_of)
-    n_children = last - first
-    n_blocks = (n_children + simd.WIDTH - 1) // simd.WIDTH
-    weights = np.zeros((n_blocks, len(features) + 1, simd.WIDTH), np.float32)
-    targets = np.empty((len(samples), simd.WIDTH), np.float32)
-    for block in range(n_blocks):
+    weights, targets = _room(len(features) + 1, len(samples), last - first)
+    for block in range(len(weights)):
         start = first + block * simd.WIDTH
         end = min(start + simd.WIDTH, last)
         fill_targets(member_indptr, member_indices, samples, start, end, targets)
-        if logistic:
-            logistic_regression(
-                indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs,
-                seed, weights[block],
-            )  # fmt: skip
-        else:
-            squared_hinge(
-                indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs,
-                seed, weights[block],
-            )  # fmt: skip
-    return prune_weights(weights, features, n_children, prune)
+        squared_hinge(
+            indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs, seed,
+            weights[block],
+        )  # fmt: skip
+    return prune_weights(weights, features, last - first, prune)
 
 
-@njit(nogil=True, cache=True)
+@kernel
+def _train_logistic(
+    indptr, indices, data, samples, member_indptr, member_indices, first, last, local_of, cost,
+    positive_weight, tolerance, max_epochs, prune, seed,
+):  # fmt: skip
+    indptr, indices, data, features = gather(indptr, indices, data, samples, local_of)
+    weights, targets = _room(len(features) + 1, len(samples), last - first)
+    for block in range(len(weights)):
+        start = first + block * simd.WIDTH
+        end = min(start + simd.WIDTH, last)
+        fill_targets(member_indptr, member_indices, samples, start, end, targets)
+        logistic_regression(
+            indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs, seed,
+            weights[block],
+        )  # fmt: skip
+    return prune_weights(weights, features, last - first, prune)
+
+
+@inlined
+def _room(n_features, n_samples, n_children):
+    """Weights at zero and targets not yet filled, of blocks of sixteen children."""
+    n_blocks = (n_children + simd.WIDTH - 1) // simd.WIDTH
+    weights = np.zeros((n_blocks, n_features, simd.WIDTH), np.float32)
+    return weights, np.empty((n_samples, simd.WIDTH), np.float32)
+
+
+@inlined
 def prune_weights(weights, features, n_children, prune):
     """Keep weights of at least `prune`; `weights` is (blocks, features + bias, 16)."""
     n_features = len(features)
@@ -101,11 +141,15 @@ def prune_weights(weights, features, n_children, prune):
         for local in range(n_features):
             for lane in range(width):
                 counts[local] += abs(weights[block, local, lane]) >= prune
-    n_kept = np.count_nonzero(counts)
+    n_kept, n_entries = 0, 0
+    for local in range(n_features):
+        n_kept += counts[local] > 0
+        n_entries += counts[local]
     kept = np.empty(n_kept, np.int32)
-    starts = np.zeros(n_kept + 1, np.int32)
-    children = np.empty(counts.sum(), np.uint8)
-    values = np.empty(len(children), np.float32)
+    starts = np.empty(n_kept + 1, np.int32)
+    starts[0] = 0
+    children = np.empty(n_entries, np.uint8)
+    values = np.empty(n_entries, np.float32)
     row = 0
     position = 0
     for local in range(n_features):

@@ -3,23 +3,28 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from umpteen.kernels.hashing import places
-from umpteen.kernels.tokens import fold, hash_runs, plan_runs, read_words
+from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.hashing import find
+from umpteen.kernels.sorting import sort_ids
+from umpteen.kernels.tokens import fold, read_runs
 
-_FEW = 24
 
-
-@njit(nogil=True, cache=True)
+@inlined
 def find_columns(runs: Any, shorter: Any, slots: Any, keys: Any, n_columns: int) -> Any:
     """The column of each run, -1 if it has none; without a vocabulary, as its hash falls."""
+    columns = np.empty(len(runs), np.int32)
     if len(keys) > 0:
-        return places(runs, slots, keys)
-    return fold(runs, shorter, n_columns).astype(np.int32)
+        for run in range(len(runs)):
+            columns[run] = slots[find(runs[run], slots, keys)] - 1
+    else:
+        folded = fold(runs, shorter, n_columns)
+        for run in range(len(runs)):
+            columns[run] = folded[run]
+    return columns
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def weigh_texts(
     text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int, slots: Any, keys: Any,
     idf: Any, n_first: int, sublinear: bool,
@@ -30,9 +35,7 @@ def weigh_texts(
     the place of a run's hash in `keys`. One look into the table per run of words,
     and a sort per text.
     """
-    words, _, word_ends = read_words(text, text_ends, letters, stop_words)
-    shorter, last, run_ends = plan_runs(word_ends, longest)
-    runs = hash_runs(words, shorter, last)
+    _, _, _, shorter, _, run_ends, runs = read_runs(text, text_ends, letters, stop_words, longest)
     found = find_columns(runs, shorter, slots, keys, len(idf))
     indptr = np.zeros(len(text_ends) + 1, np.int32)
     values, spare = np.empty(len(found), np.float32), np.empty(len(found), np.int32)
@@ -40,23 +43,23 @@ def weigh_texts(
     for i in range(len(text_ends)):
         n_known = _drop_unknown(found[start : run_ends[i]])
         columns = found[start : start + n_known]
-        _sort(columns, spare, len(idf) - 1)
+        sort_ids(columns, spare, len(idf) - 1)
         n += _weigh(columns, idf, n_first, sublinear, found[n:], values[n:])
         indptr[i + 1], start = n, run_ends[i]
     return indptr, found[:n].copy(), values[:n].copy()
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _drop_unknown(columns: Any) -> int:
     """Move the columns that exist to the front; returns how many there are."""
     n = 0
-    for column in columns:
-        columns[n] = column
-        n += column >= 0
+    for i in range(len(columns)):
+        columns[n] = columns[i]
+        n += columns[i] >= 0
     return n
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _weigh(
     columns: Any, idf: Any, n_first: int, sublinear: bool, different: Any, weights: Any
 ) -> int:
@@ -77,30 +80,7 @@ def _weigh(
             others += weight * weight
         n += 1
     if n > 0:
-        weights[:n] *= np.float32(1 / np.sqrt(squares if squares > 0 else others))
+        scale = np.float32(1 / np.sqrt(squares if squares > 0 else others))
+        for place in range(n):
+            weights[place] *= scale
     return n
-
-
-@njit(nogil=True, cache=True)
-def _sort(numbers: Any, spare: Any, largest: int) -> None:
-    """Sort numbers from 0 to `largest` in place: by insertion if few, else byte by byte."""
-    if len(numbers) <= _FEW:
-        for i in range(1, len(numbers)):
-            number, place = numbers[i], i
-            while place > 0 and numbers[place - 1] > number:
-                numbers[place] = numbers[place - 1]
-                place -= 1
-            numbers[place] = number
-        return
-    for shift in range(0, 32, 8):
-        if largest >> shift == 0:
-            break
-        starts = np.zeros(257, np.int64)
-        for number in numbers:
-            starts[(number >> shift & 255) + 1] += 1
-        starts = np.cumsum(starts)
-        for number in numbers:
-            byte = number >> shift & 255
-            spare[starts[byte]] = number
-            starts[byte] += 1
-        numbers[:] = spare[: len(numbers)]

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from umpteen.kernels.compiling import inlined, shared
 from umpteen.kernels.hashing import SEED, find, finish, join, stir
 
 # The kinds of characters. `letters[code point]` is kind << KIND_SHIFT | code point in lower case.
@@ -13,7 +13,7 @@ KIND_SHIFT = 24
 _CODE_POINT = (1 << KIND_SHIFT) - 1
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _next_letter(text: Any, at: int, letters: Any) -> Any:
     """Lower case and kind of the character at `at`, and where the next one begins."""
     byte = np.int64(text[at])
@@ -31,7 +31,7 @@ def _next_letter(text: Any, at: int, letters: Any) -> Any:
     return np.uint64(letter & _CODE_POINT), letter >> KIND_SHIFT, after
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any) -> Any:
     """The words of texts that stand one after another in `text`, valid UTF-8.
 
@@ -65,7 +65,7 @@ def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any) -> Any:
     return words[:n_words], spans[:n_words], word_ends
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def plan_runs(word_ends: Any, longest: int) -> Any:
     """All runs of 1 to `longest` words: of each text its single words, then its pairs, ...
 
@@ -81,7 +81,8 @@ def plan_runs(word_ends: Any, longest: int) -> Any:
         run_ends[i], start = n_runs, word_ends[i]
     shorter, last = np.empty(n_runs, np.int64), np.empty(n_runs, np.int64)
     run, start = 0, 0
-    for end in word_ends:
+    for i in range(len(word_ends)):
+        end = word_ends[i]
         for length in range(min(longest, end - start)):
             n_shorter = end - start - length + 1
             for word in range(start + length, end):
@@ -92,7 +93,7 @@ def plan_runs(word_ends: Any, longest: int) -> Any:
     return shorter, last, run_ends
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def hash_runs(words: Any, shorter: Any, last: Any) -> Any:
     """The hash of each run: that of the run without its last word, joined with that word's."""
     runs = np.empty(len(last), np.uint64)
@@ -102,7 +103,15 @@ def hash_runs(words: Any, shorter: Any, last: Any) -> Any:
     return runs
 
 
-@njit(nogil=True, cache=True)
+@shared
+def read_runs(text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int) -> Any:
+    """What `read_words`, `plan_runs` and `hash_runs` return of the same texts, in this order."""
+    words, spans, word_ends = read_words(text, text_ends, letters, stop_words)
+    shorter, last, run_ends = plan_runs(word_ends, longest)
+    return words, spans, word_ends, shorter, last, run_ends, hash_runs(words, shorter, last)
+
+
+@inlined
 def fold(runs: Any, shorter: Any, n_columns: int) -> Any:
     """Hashes folded into columns: single words into the first half, longer runs into the rest."""
     n_words = n_columns // 2

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse import csr_matrix
+
+from umpteen.kernels.compiling import inlined, kernel, shared
 
 Labels = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float32]
@@ -22,7 +23,7 @@ def frozen_csr(matrix: csr_matrix) -> tuple[npt.NDArray[Any], ...]:
     return arrays
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sparse_topk(samples: Any, postings: Any, n_labels: int, k: int) -> tuple[Labels, Scores]:
     """Best k non-zero scores of `samples @ postings`, both as `frozen_csr` gives them.
 
@@ -59,7 +60,7 @@ def sparse_topk(samples: Any, postings: Any, n_labels: int, k: int) -> tuple[Lab
     return best_labels, best_scores
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def dense_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
     """Best k non-zero scores of each row of `scores` (n, n_labels); O(n * n_labels)."""
     n_samples, n_labels = scores.shape
@@ -75,7 +76,7 @@ def dense_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
     return best_labels, best_scores
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def finite_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
     """Best k scores of each row of `scores` (n, n_labels), -inf left out; O(n * n_labels)."""
     n_samples, n_labels = scores.shape
@@ -90,7 +91,7 @@ def finite_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
     return best_labels, best_scores
 
 
-@njit(nogil=True, cache=True)
+@shared
 def offer(labels: Labels, scores: Scores, kept: int, label: int, score: np.float32) -> int:
     """Keep a label if it is among the best `len(labels)` so far; returns how many are kept.
 
@@ -106,28 +107,28 @@ def offer(labels: Labels, scores: Scores, kept: int, label: int, score: np.float
     return kept
 
 
-@njit(nogil=True, cache=True)
+@shared
 def best_first(labels: Labels, scores: Scores, kept: int) -> None:
     """Put what `offer` kept in order, in place, and fill up with -1 / -inf. O(k log k)."""
     for end in range(kept - 1, 0, -1):
         _swap(labels, scores, 0, end)
         _sink(labels, scores, end)
-    labels[kept:] = -1
-    scores[kept:] = -np.inf
+    for place in range(kept, len(labels)):
+        labels[place], scores[place] = -1, -np.inf
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _worse(label: int, score: np.float32, other_label: int, other_score: np.float32) -> Any:
     return score < other_score or (score == other_score and label > other_label)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _swap(labels: Labels, scores: Scores, i: int, j: int) -> None:
     labels[i], labels[j] = labels[j], labels[i]
     scores[i], scores[j] = scores[j], scores[i]
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _rise(labels: Labels, scores: Scores, child: int) -> None:
     while child > 0:
         parent = (child - 1) // 2
@@ -137,7 +138,7 @@ def _rise(labels: Labels, scores: Scores, child: int) -> None:
         child = parent
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _sink(labels: Labels, scores: Scores, kept: int) -> None:
     parent = 0
     while 2 * parent + 1 < kept:

@@ -15,6 +15,7 @@ from umpteen import storage
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import NotFittedError, ParameterError
 from umpteen.linear import LabelTree
+from umpteen.progress import compile_line
 from umpteen.report import Report
 from umpteen.storage import Given, Shape, Within
 from umpteen.tagger.calibration import Calibration, hold_out
@@ -49,6 +50,7 @@ from umpteen.validation import (
 Tags = list[tuple[str, float]]
 
 _K, _K_BY_THRESHOLD = 5, 20
+_N_KERNELS = 9  # that the first fit on a machine compiles
 _SPARE = 10_000  # columns for words that come with new labels and samples
 
 
@@ -130,7 +132,8 @@ class Tagger(BaseEstimator):
         names = LabelNames.of(lists, label_texts)
         vectorizer, classifier = self._new_vectorizer(), self._new_classifier()
         own_texts = None if label_texts is None else names.texts(label_texts)
-        X, more = read_texts(vectorizer, classifier, texts, own_texts)
+        with compile_line(_N_KERNELS, getattr(classifier, "verbose", False)):
+            X, more = read_texts(vectorizer, classifier, texts, own_texts)
         Y, seed = names.matrix(lists), self.random_state
         trial = self._new_classifier() if self.calibrate else None
         calibration, held_out = hold_out(trial, X, Y, more, seed) if trial else (None, None)
