@@ -164,14 +164,39 @@ def test_no_such_section_lists_those_there_are():
         reproduce.prepare("eagle", only="Table 99")
 
 
+NEURAL = ("collapse", "multihead", "siamese")
+
+
 @pytest.mark.parametrize("name", reproduce.PAPERS)
 def test_every_paper_has_sections_that_say_what_they_measure(name):
+    if name in NEURAL:
+        pytest.importorskip("torch", reason="needs umpteen[neural]")
     prepared = reproduce.prepare(name, quick=True)
     titles = [section.title for section in prepared.sections]
     assert len(set(titles)) == len(titles) > 0
     for section_ in prepared.sections:
         assert section_.claim.endswith(".")
         assert section_.data.endswith(".")
+
+
+@pytest.mark.parametrize("name", NEURAL)
+def test_without_pytorch_the_command_says_what_to_install(name):
+    code = f"""if True:
+        import sys
+        from umpteen.cli import main
+
+        class Without:
+            @staticmethod
+            def find_spec(name, *_):
+                if name == "torch":
+                    raise ModuleNotFoundError("No module named 'torch'")
+
+        sys.meta_path.insert(0, Without)
+        main(["reproduce", "{name}", "--quick"])
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "pip install 'umpteen[neural]'" in done.stderr
 
 
 def test_eagles_theory_by_the_command(capsys, tmp_path, monkeypatch):

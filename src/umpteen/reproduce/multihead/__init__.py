@@ -1,7 +1,18 @@
 """Multi-Head Encoding (Liang et al.): every claim that can be measured."""
 
-from umpteen.reproduce.multihead import bottleneck, decomposition, labels, single, speed, stacked
-from umpteen.reproduce.parts import Section
+from umpteen.extras import require
+
+require("torch", "neural")
+
+from umpteen.reproduce.multihead import (  # noqa: E402
+    bottleneck,
+    decomposition,
+    labels,
+    single,
+    speed,
+    stacked,
+)
+from umpteen.reproduce.parts import Section  # noqa: E402
 
 TITLE = "Multi-Head Encoding: last layers that share the work"
 PAPER = (
