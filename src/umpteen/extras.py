@@ -16,5 +16,6 @@ def require(module: str, extra: str) -> ModuleType:
         return import_module(module)
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"this needs {module!r}, which is not installed: pip install 'umpteen[{extra}]'"
+            f"this needs {error.name or module!r}, which is not installed: "
+            f"pip install 'umpteen[{extra}]'"
         ) from error
