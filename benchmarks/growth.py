@@ -1,6 +1,6 @@
 """How LabelTree's training grows with samples, labels per sample and labels, up to a million.
 
-    python benchmarks/growth.py
+    python benchmarks/growth.py [--only million]
 
 The data is made up (`umpteen.data.make_extreme`). Along each axis the other two stand still; the
 slope is that of a straight line through the logarithms: 1 means twice the data, twice the time.
@@ -8,6 +8,7 @@ The last run has a million samples for a million labels.
 """
 
 import argparse
+import json
 import shlex
 import sys
 from collections.abc import Iterator
@@ -55,10 +56,16 @@ def main() -> None:
         "versions": versions(),
         "points": [],
     }
+    place = results_folder(options.quick) / "growth.json"
+    if options.only:
+        before = json.loads(place.read_text())
+        results["command"] = before["command"] + ", then " + results["command"]
+        kept = [point for point in before["points"] if point["axis"] != options.only]
+        results["points"] = kept
     for point in measure(options):
         results["points"].append(point)
         results["slopes"] = slopes(results["points"])
-        write_results(results, results_folder(options.quick) / "growth.json", markdown(results))
+        write_results(results, place, markdown(results))
     show(results)
 
 
@@ -68,6 +75,9 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=1200, help="seconds that a job may take")
+    parser.add_argument(
+        "--only", choices=[*AXES, "million"], help="measure this again, and keep the others"
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of every size")
     return parser.parse_args()
 
@@ -76,6 +86,8 @@ def measure(options: argparse.Namespace) -> Iterator[Point]:
     """One point after another; one that two axes share is measured once."""
     done: dict[tuple[int, ...], Point] = {}
     for axis, shape in shapes(10 if options.quick else 1):
+        if options.only not in (None, axis):
+            continue
         key = tuple(shape.values())
         if key not in done:
             LOG.print(f"{axis}: {shape}", soft_wrap=True)
