@@ -32,12 +32,12 @@ _BLOCK_SCORES = 2**22  # scores of all labels held at a time
 
 @dataclass(frozen=True, eq=False)
 class TopK:
-    """The best k labels of each sample, best first; equal scores stand by label id.
+    """The k best labels of each sample and their scores, best first; ties go to the lowest id.
 
-    Both tables are `(samples, k)`; but whoever asks for more labels than there are gets as many
-    columns as there are labels, `(samples, min(k, n_labels))`, from every classifier, head and
-    index. Where a sample has fewer labels to offer, the rest is label -1 with score -inf. Metrics
-    at k take narrower answers as they are: what is missing is no hit.
+    `labels` and `scores` have shape `(n_samples, min(k, n_labels))`: if `k` exceeds the number of
+    labels, there is one column per label. This holds for every classifier, head and index. If a
+    sample has fewer candidates, the remaining places hold label -1 with score -inf. Metrics at k
+    accept such narrower results and count the missing labels as misses.
 
     >>> top = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
     >>> top.to_csr(n_labels=3).toarray()
@@ -86,7 +86,7 @@ class TopK:
         return TopK(self.labels[:, :k], self.scores[:, :k])
 
     def padded(self, k: int) -> "TopK":
-        """The same answers with at least `k` places, the last of which are empty."""
+        """Return a copy with at least `k` columns; new places hold label -1 with score -inf."""
         more = (len(self), max(check_k(k) - self.k, 0))
         return TopK(
             np.hstack([self.labels, np.full(more, -1, np.int32)]),
@@ -105,9 +105,9 @@ class TopK:
         return matrix
 
     def names(self, label_names: Sequence[Name]) -> list[list[tuple[Name, float]]]:
-        """For each sample its (name, score) pairs, best first, with six digits after the point.
+        """Return the (name, score) pairs of each sample, best first, rounded to six digits.
 
-        Scores that are equal so stand by label id.
+        Scores that are equal after rounding are ordered by label id.
 
         >>> TopK(labels=[[2, 0, 1]], scores=[[0.50000004, 0.5, 0.1]]).names("abc")
         [[('a', 0.5), ('c', 0.5), ('b', 0.1)]]
@@ -130,7 +130,7 @@ class TopK:
 
     @classmethod
     def from_csr(cls, scores: Any, k: int) -> "TopK":
-        """The k best stored entries of each row of a sparse score matrix, a column per label.
+        """Return the k best stored scores of each row of a sparse matrix `(samples, n_labels)`.
 
         >>> TopK.from_csr(csr_matrix([[0.5, 0.0, 0.9, 0.5]]), k=2).labels
         array([[2, 0]], dtype=int32)
@@ -215,15 +215,15 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _topk(self, X: Features, k: int) -> TopK:
-        """The answer of `predict_topk` for checked input; best first, ties to the lowest id.
+        """Return the `k` best labels for checked input, best first; ties go to the lowest id.
 
-        Both tables are `(n, k)`, and `k` is at most `n_labels_`.
+        `labels` and `scores` have shape `(n, k)`; `k` is at most `n_labels_`.
         """
 
     def predict_topk(self, X: Any, k: int = 5) -> TopK:
-        """The `k` best labels of each sample with their scores, best first.
+        """Return the `k` best labels of each sample and their scores, best first.
 
-        There are never more than `n_labels_` of them, however large `k` is (see `TopK`).
+        The result has at most `n_labels_` columns, even if `k` is larger (see `TopK`).
         """
         k = check_k(k)
         X = self._check_predict(X)

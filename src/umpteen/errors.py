@@ -60,7 +60,7 @@ class DatasetNotFoundError(UmpteenError, FileNotFoundError):
 
 
 class NotWritableError(UmpteenError, OSError):
-    """A file cannot be written: its folder, the permission or the space is missing."""
+    """A file cannot be written: create its folder, fix its permissions or free disk space."""
 
 
 class ModelNotFoundError(UmpteenError, FileNotFoundError):
@@ -80,7 +80,7 @@ class ModelPathError(UmpteenError, FileExistsError):
 
 
 class ModelChangedError(UmpteenError, RuntimeError):
-    """Someone else changed the model meanwhile: load it and change it again."""
+    """Someone else changed the model after it was loaded: load it and change it again."""
 
 
 class NotStorableError(UmpteenError, TypeError):

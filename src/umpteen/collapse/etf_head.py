@@ -88,7 +88,7 @@ class EtfHead(Head):
 
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The best labels and their scores, a block of samples at a time."""
+        """Return the `k` best labels and their scores, computed in blocks of samples."""
         k = self.n_best(k)
         size = max(_BLOCK_SCORES // self.n_labels, 1)
         blocks = [_exact_topk(self.logits(block), k) for block in features.split(size)]

@@ -88,7 +88,7 @@ def coherence(vectors: FloatArray) -> float:
 
 
 def welch_bound(n_vectors: int, dimension: int) -> float:
-    """No so many unit vectors have a smaller coherence (Welch, 1974)."""
+    """Return the lowest possible coherence of `n_vectors` unit vectors (Welch, 1974)."""
     check_k(n_vectors, "n_vectors")
     check_k(dimension, "dimension")
     if n_vectors <= dimension:

@@ -97,14 +97,14 @@ class NearestSet(BaseEstimator):
     def nearest(
         self, features: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """The row of `sets_` with the nearest mean, and the squared distance; both `(n,)`.
+        """Return the row of `sets_` with the nearest mean and the squared distance; both `(n,)`.
 
-        Distances are those of 64 bits; of equal ones, the set that came first in training.
+        Distances are computed in float64; ties go to the set that came first in training.
         """
         return self._nearest_mean().search(features)
 
     def _nearest_mean(self) -> NearestMean:
-        """Made when first asked, and kept: that takes as long as hundreds of answers."""
+        """Return the search structure; it is built on first use and kept, because that is slow."""
         if "_search" not in self.__dict__:
             self._search = NearestMean.of(self.means_)
         return self._search

@@ -153,7 +153,7 @@ class UnconstrainedFeatures:
 
     @property
     def zero_from(self) -> float:
-        """From this product of weight and feature penalty on, only zero is optimal."""
+        """The smallest `weight_penalty * feature_penalty` at which the optimum is all zeros."""
         total = sum(
             Fraction(count * m * (self.n_labels - m), m**2 if self.normalize else 1)
             for m, count in self._totals().items()

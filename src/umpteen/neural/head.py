@@ -25,13 +25,14 @@ class Head(nn.Module, ABC):
 
     @abstractmethod
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """The best labels and their scores, both `(n, min(k, n_labels))`, as in `umpteen.TopK`.
+        """Return the `k` best labels and their scores, both of shape `(n, min(k, n_labels))`.
 
-        Best first, equal scores by label id; label -1 with score -inf where there are fewer.
+        As in `umpteen.TopK`: best first, ties to the lowest id; unused places hold label -1 with
+        score -inf.
         """
 
     def n_best(self, k: int) -> int:
-        """How many labels are answered to whoever asks for `k`."""
+        """Return the number of columns that `topk` gives for this `k`: at most `n_labels`."""
         return min(check_k(k), self.n_labels)
 
     @property

@@ -79,17 +79,19 @@ def save(model: Any, path: str | PathLike[str]) -> None:
 
 
 def load(path: str | PathLike[str], *, mmap: bool = True, verify: bool | None = None) -> Any:
-    """Return the model that was saved in the folder `path`; it predicts the same bits as before.
+    """Return the model that was saved in the folder `path`; its predictions are unchanged.
 
-    With `mmap`, large arrays are read from disk when they are first used, so that processes share
-    their memory; changes to them stay in memory.
+    With `mmap=True`, large arrays are memory-mapped: they are read when they are first used, and
+    processes share their memory. Changes to such arrays stay in memory.
 
-    A model from a stranger cannot hurt: no code of the folder is executed, no file outside of it
-    is opened, and everything that is used as an index is found to lead to where it should. The
-    checksums of arrays tell whether a number changed since the model was saved; that reads all of
-    them, so by default it is done for models of up to 200 MB. `verify` says yes or no.
+    You can load a model from an untrusted source: no code from the folder is executed, no file
+    outside the folder is opened, and every array that is used as an index is checked.
 
-    Models of earlier releases are upgraded as they are read; save them again to keep the result.
+    `verify=True` compares the checksum of every array with the manifest. This reads the whole
+    model and finds any number that changed after `save`. `verify=False` skips the comparison. By
+    default, models of up to 200 MB are verified.
+
+    Models of earlier releases are upgraded in memory; save them again to keep the result.
     """
     folder = Path(path)
     for _ in range(_ATTEMPTS):

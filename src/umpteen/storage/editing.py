@@ -13,23 +13,23 @@ from umpteen.storage.folder import locked, read_manifest
 
 @contextmanager
 def edit(path: str | PathLike[str], *, verify: bool | None = None) -> Iterator[Any]:
-    """Load the model in the folder `path`, let it be changed, and save it there again.
+    """Load the model in the folder `path`, let the block change it, and save it there again.
 
-    From the load to the save nobody else can `edit` the model or `save` another one there: they
-    wait, in this process or in any other, so that no change is lost. A process that is killed
-    keeps nobody waiting. After an error nothing is saved. Who only loads the model never waits.
+    Until the block ends, nobody else can `edit` the model or `save` to the folder: other threads
+    and processes wait, so no change is lost. `load` never waits. If the block raises an error,
+    nothing is saved. If the process is killed, its lock is released.
 
-    Where folders cannot be locked (on Windows, and on some network drives), a model that was
-    changed by someone else meanwhile is not replaced: that is a `ModelChangedError`.
+    Some folders cannot be locked (on Windows, and on some network drives). If somebody else
+    changed the model there meanwhile, `edit` leaves it as it is and raises `ModelChangedError`.
 
-    `verify` is that of `load`.
+    `verify` has the same meaning as in `load`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from umpteen import Tagger
     >>> with TemporaryDirectory() as folder:
     ...     Tagger().fit(["red apple", "iron ore"], ["fruit", "metal"]).save(folder)
     ...     with edit(folder) as tagger:
-    ...         tagger = tagger.add_labels("tool", examples=["a hammer and a saw"])
+    ...         _ = tagger.add_labels("tool", examples=["a hammer and a saw"])
     ...     load(folder).labels
     ['fruit', 'metal', 'tool']
     """

@@ -58,11 +58,12 @@ def storable(cls: Any = None, *, version: int = 1, upgrades: Any = None) -> Any:
 
     Subclasses of `ExtremeClassifier` are storable without it.
 
-    **When a class changes**, models that were saved before must still load. A new field of a
-    dataclass needs a default, and a new parameter of an estimator has one: that is all. Where a
-    field is renamed, removed or changes its meaning, raise `version` by one and give the step from
-    the version before: `upgrades={1: function}`, where `function(parameters, state)` changes the
-    stored constructor parameters (empty for a dataclass) and the stored fields in place.
+    **When a class changes**, models that were saved earlier must still load. A new field of a
+    dataclass needs a default value; a new constructor parameter of an estimator already has one.
+    If a field is renamed, removed or changes its meaning, increase `version` by one and pass the
+    upgrade step from the previous version: `upgrades={1: function}`. The call
+    `function(parameters, state)` changes the stored constructor parameters (empty for a
+    dataclass) and the stored fields in place.
 
     >>> def in_percent(parameters, state):
     ...     state["shares"] = [100 * share for share in state["shares"]]

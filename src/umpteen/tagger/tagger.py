@@ -177,11 +177,11 @@ class Tagger(BaseEstimator):
         At most `k` labels (5, or 20 with a threshold). `threshold=0.7` gives only labels whose
         probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
         `tune_thresholds` chose, and one of its metrics such as `"precision@0.9"` or `"micro_f1"`
-        those that reach it. The best `min_labels` are given whatever their probability.
-        Probabilities have six digits; equal ones of those given stand by label id. A text
-        without any known word gets no label, and one whose words all came after `fit` only
-        those that learned them. With a hashing vectorizer, a word that falls together with a
-        known one passes for that.
+        those that reach it. The best `min_labels` labels are returned whatever their probability.
+        Probabilities are rounded to six digits; ties are ordered by label id. A text without any
+        known word gets no label. A text whose words all came after `fit` gets only labels that
+        learned these words. With a hashing vectorizer, an unknown word that collides with a known
+        one counts as that word.
         """
         self._check_fitted()
         min_labels = check_min_labels(min_labels, k)
@@ -193,9 +193,9 @@ class Tagger(BaseEstimator):
         return found[0] if one else found
 
     def predict_topk(self, texts: Any, k: int = _K) -> TopK:
-        """The `k` best labels of each text as ids, which count the names in `label_names_`.
+        """Return the `k` best labels of each text as ids: positions in `label_names_.names`.
 
-        There are never more than all labels, however large `k` is (see `TopK`).
+        The result has at most one column per label, even if `k` is larger (see `TopK`).
         """
         self._check_fitted()
         k = min(check_k(k), self._n_labels)

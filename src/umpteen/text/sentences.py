@@ -31,18 +31,18 @@ def _without_name(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 
 @storable(version=2, upgrades={1: _without_name})
 class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Texts as vectors of a pretrained sentence encoder, of length 1; in place of a `Vectorizer`.
+    """Encode texts as unit vectors with a pretrained sentence encoder; replaces a `Vectorizer`.
 
-    Needs `pip install 'umpteen[encoders]'`. A saved model holds neither the encoder nor where it
-    was: a model may come from anybody, and must not say which files are opened. Open the encoder
-    where the model is loaded: `tagger.vectorizer_.open("folder/of/the/encoder")`.
+    Needs `pip install 'umpteen[encoders]'`. A saved model stores neither the encoder nor its path,
+    because a model from an untrusted source must not choose which files are opened. After
+    `umpteen.load`, open the encoder with `tagger.vectorizer_.open("folder/of/the/encoder")`.
 
     Parameters
     ----------
-    model : folder of a `sentence-transformers` model, or a name that is in the local cache
-        already: nothing is downloaded. No Python of the folder is run, and weights are read from
+    model : folder of a `sentence-transformers` model, or the name of one in the local cache.
+        Nothing is downloaded. Python code in the folder is never run, and weights are read from
         safetensors files only.
-    batch_size : texts that are encoded at a time.
+    batch_size : number of texts that are encoded at a time.
     """
 
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("model",)
@@ -72,7 +72,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         return self
 
     def open(self, model: str | PathLike[str]) -> Self:
-        """Open the encoder of a model that was loaded: the same one that it was trained with."""
+        """Open the sentence encoder of a loaded model; it must be the one used in training."""
         encoder = sentence_encoder(model)
         if dimension(encoder) != self.n_features_:
             raise ParameterError(

@@ -10,11 +10,11 @@ from umpteen.data.pydocs.storing import cached
 
 
 def load_pydocs() -> Dataset:
-    """Return the data set of this Python and its libraries: collected once, then cached.
+    """Return the documentation of this Python and its libraries as a data set, cached on disk.
 
-    The same installation gives the same data set, whatever process asks: an interpreter of its
-    own collects it. Samples of the test part have ids that start with
-    `see-also/` (what other objects say of this one) or `sentence/` (held out of its docstring).
+    A separate Python interpreter collects the data, so every process of the same installation
+    gets the same data set. The ids of test samples start with `see-also/` (what other objects say
+    about this one) or `sentence/` (a sentence held out of its docstring).
     """
     collection = cached(collect)
     train, dev, test = (collection.parts[part] for part in ("train", "dev", "test"))
