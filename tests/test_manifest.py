@@ -28,7 +28,7 @@ def test_a_manifest_that_is_no_file_is_not_waited_for(
         os.mkfifo(manifest)
     else:
         manifest.symlink_to(target)
-    with pytest.raises(ModelNotFoundError, match=r"manifest\.json is no regular file"):
+    with pytest.raises(ModelNotFoundError, match=r"manifest\.json is not a regular file"):
         load(tmp_path)
     with pytest.raises(ModelPathError, match="nothing was changed"):
         model.save(tmp_path)

@@ -54,7 +54,7 @@ def test_a_line_says_that_and_how_far_kernels_are_compiled(kernel, capsys):
     with compile_line(1000, verbose=True):
         kernel(1)
     _, err = capsys.readouterr()
-    assert "once on this machine" in err
+    assert "once per machine" in err
     assert "of up to 1000" in err
     assert err.endswith("\r\x1b[K")  # nothing is left on the screen
 

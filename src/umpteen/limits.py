@@ -38,11 +38,11 @@ def raise_limit() -> str:
     """Return the advice for a line, or a manifest, that is longer than allowed.
 
     >>> raise_limit()
-    'longer than 64MB, the limit; if it is right, set the environment variable UMPTEEN_MAX_LINE=1GB'
+    'longer than 64MB, the limit; to allow more, set the environment variable UMPTEEN_MAX_LINE=1GB'
     """
     larger = "1GB" if longest_line() < 10**9 else "100GB"
     return (
-        f"longer than {_given()}, the limit; if it is right, set the environment variable "
+        f"longer than {_given()}, the limit; to allow more, set the environment variable "
         f"{VARIABLE}={larger}"
     )
 

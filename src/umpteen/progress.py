@@ -125,7 +125,7 @@ class _Compiling:
             self._n_compiled += 1
             known = self._n_compiled <= self.n_needed
             count = f"{self._n_compiled} of up to {self.n_needed}" if known else self._n_compiled
-            self._say(f"compiling kernels, once on this machine: {count}")
+            self._say(f"compiling kernels (once per machine): {count}")
 
     def end(self) -> None:
         """The last of those that began is compiled."""

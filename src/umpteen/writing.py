@@ -58,7 +58,8 @@ def save_picture(figure: Any, path: str | PathLike[str], **options: Any) -> None
     known = figure.canvas.get_supported_filetypes()
     suffix = Path(path).suffix.lstrip(".").lower()
     if suffix not in known:
-        raise ParameterError(f"no picture can be saved as {path}; use one of .{', .'.join(known)}")
+        formats = ", ".join(f".{name}" for name in known)
+        raise ParameterError(f"{path} has no picture format; end its name with one of {formats}")
     with open_to_write(path) as file:
         figure.savefig(file, format=suffix, **options)
 
@@ -138,11 +139,13 @@ def _checked(place: Path) -> os.stat_result | None:
     if found is None or stat.S_ISREG(found.st_mode):
         target = Path(os.path.realpath(place))
         if not target.parent.is_dir():
-            raise NotWritableError(f"no folder {target.parent} to write {place} into; make it")
+            raise NotWritableError(
+                f"{place} cannot be written: the folder {target.parent} does not exist; create it"
+            )
         if not os.access(target.parent, os.W_OK):
             raise NotWritableError(
-                f"{place} cannot be written: the folder {target.parent} takes no new files; "
-                "change that, or choose another place"
+                f"{place} cannot be written: you may not create files in {target.parent}; "
+                "change its permissions, or choose another folder"
             )
     return found
 
@@ -164,8 +167,8 @@ def _descriptor(place: Path) -> int | None:
 def _refused(place: Path, problem: OSError) -> NotWritableError:
     reason = {
         errno.ENOSPC: "no space is left: make room, or choose another place",
-        errno.ELOOP: "the links there lead in a circle: remove them, or choose another name",
-        errno.EBADF: "it is not open for writing",
+        errno.ELOOP: "its links form a loop: remove them, or choose another name",
+        errno.EBADF: "it is not open for writing: open it in the shell, or name a file",
     }.get(problem.errno or 0, problem.strerror or str(problem))
     error = NotWritableError(f"{place} cannot be written: {reason}")
     error.errno = problem.errno

@@ -89,7 +89,7 @@ def test_max_memory_names_the_knobs(call, folder, tmp_path):
         (["remove-labels", "{model}", "breed"], "did you mean 'bread'?"),
         (["remove-labels", "{matrix}", "bread"], "no number"),
         (["convert", "{folder}/test.jsonl", "{folder}/test.doc"], "--format"),
-        (["convert", "{folder}/test.jsonl", "{folder}/none/out.csv"], "no folder"),
+        (["convert", "{folder}/test.jsonl", "{folder}/none/out.csv"], "does not exist"),
     ],
 )
 def test_one_line_that_says_what_to_do(call, folder, model, matrix_model, arguments, advice):

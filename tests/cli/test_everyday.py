@@ -71,7 +71,7 @@ def test_quotation_marks_are_explained_without_python(call, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "advice"), [("none/report.html", "no folder"), ("", "is a folder")]
+    ("place", "advice"), [("none/report.html", "does not exist"), ("", "is a folder")]
 )
 def test_the_place_of_a_page_is_looked_at_first(call, model, tmp_path, monkeypatch, place, advice):
     monkeypatch.setattr("umpteen.tagger.Tagger.evaluate", lambda *_, **__: 1 / 0)

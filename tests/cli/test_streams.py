@@ -51,7 +51,7 @@ def test_a_closed_stdin_is_an_error_only_for_who_reads_it(model, folder, command
     assert b"Traceback" not in done.stderr
     if command in READS_STDIN:
         assert done.returncode == 1
-        assert done.stderr.startswith(b"umpteen: error: - is stdin, which is closed: name a file")
+        assert done.stderr.startswith(b"umpteen: error: stdin (-) is closed: give the name")
         assert done.stderr.count(b"\n") == 1
     else:
         assert done.returncode == FAILS.get(command, 0)

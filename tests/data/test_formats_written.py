@@ -135,7 +135,7 @@ def test_where_to_write_must_be_clear(tmp_path):
     samples = Samples(texts=["a"], labels=[["b"]])
     with pytest.raises(DataFormatError, match="no known ending"):
         write(samples, tmp_path / "out.bin")
-    with pytest.raises(NotWritableError, match="no folder"):
+    with pytest.raises(NotWritableError, match="does not exist"):
         write(samples, tmp_path / "gone" / "out.csv")
     with pytest.raises(NotWritableError, match="is a folder"):
         write(samples, tmp_path, format="csv")

@@ -277,7 +277,7 @@ def test_a_frozen_program_is_not_started_again(monkeypatch):
     """Its `sys.executable` is the program itself, which would start itself without end."""
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(subprocess, "run", pytest.fail)
-    with pytest.raises(DatasetNotFoundError, match="takes a Python to run"):
+    with pytest.raises(DatasetNotFoundError, match="needs a Python interpreter"):
         isolated.collect()
 
 

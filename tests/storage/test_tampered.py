@@ -39,15 +39,15 @@ def _folder(name: str) -> Folder:
 @pytest.mark.parametrize(
     ("model", "field", "value", "message"),
     [
-        ("LabelTree", "feature", 10**6, r"trees_\[0\]\.feature holds numbers .* below 24"),
+        ("LabelTree", "feature", 10**6, r"trees_\[0\]\.feature holds numbers .* < 24"),
         ("LabelTree", "feature", -1, r"trees_\[0\]\.feature holds numbers"),
         ("LabelTree", "entry", -1, "weights of children that are not in their chunks"),
         ("LabelTree", "buckets", 10**6, "buckets that lead out of their chunks"),
         ("LabelTree", "child", 255, "weights of children that are not in their chunks"),
         ("LabelTree", "first_child", 0, "children that do not come after their parents"),
-        ("LabelTree", "label_order", 18, r"label_order holds numbers .* below 18"),
+        ("LabelTree", "label_order", 18, r"label_order holds numbers .* < 18"),
         ("SiameseXML-fused", "left", 0, "children that do not come after their parents"),
-        ("AdversarialSoftmax", "leaf_of_", 64, r"leaf_of_ holds numbers .* below 32"),
+        ("AdversarialSoftmax", "leaf_of_", 64, r"leaf_of_ holds numbers .* < 32"),
     ],
 )
 def test_an_index_that_leads_astray_is_named(model, field, value, message, tmp_path) -> None:

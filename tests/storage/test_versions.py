@@ -193,10 +193,10 @@ def lists(first: Any, label: Any, kind: Any = np.int32) -> Lists:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (lists([0, 2, 1, 3], [0, 1, 2]), r"lists\[0\]\.first is no list of offsets"),
-        (lists([1, 3], [0, 1, 2]), r"first is no list of offsets"),
+        (lists([0, 2, 1, 3], [0, 1, 2]), r"lists\[0\]\.first is not a list of offsets"),
+        (lists([1, 3], [0, 1, 2]), r"first is not a list of offsets"),
         (lists([0, 2], [0, 1, 2]), r"first ends at 2, expected 3"),
-        (lists([0, 3], [0, 1, 3]), r"label holds numbers that are not from 0 to below 3"),
+        (lists([0, 3], [0, 1, 3]), r"label holds numbers outside the range 0 <= number < 3"),
         (lists([0, 3], [0, 1, -1]), r"label holds numbers"),
         (lists([0, 1], [[0]]), r"label has shape \(1, 1\), expected \(entries\)"),
         (lists([], []), r"first has shape \(0,\), expected \(rows \+ 1\)"),

@@ -84,9 +84,9 @@ def test_a_model_cannot_say_which_files_are_opened(tmp_path):
     manifest["checksum"] = _checksum(manifest)
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     loaded = um.load(tmp_path)
-    with pytest.raises(NotFittedError, match="no part of it"):
+    with pytest.raises(NotFittedError, match="not saved with it"):
         loaded.predict("zyz")
-    with pytest.raises(ParameterError, match="which sentence encoder"):
+    with pytest.raises(ParameterError, match="names no sentence encoder"):
         loaded.fit(["aab", "yyz"], [["first"], ["last"]])
 
 

@@ -20,7 +20,7 @@ def demo(
       umpteen demo
     \b
     The data is the documentation of the installed Python libraries: describe what you want, get
-    the function. Takes half a minute, and a little more at first.
+    the function. This takes half a minute, and longer on the first run.
     """
     note_compiling(OF_FIT)
     from umpteen.demo import main

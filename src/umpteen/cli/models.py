@@ -19,7 +19,7 @@ Verify = Annotated[
     bool | None,
     typer.Option(
         "--verify/--no-verify",
-        help="Compare the checksums of all arrays, or of none.",
+        help="Verify the checksums of all arrays, or skip this check.",
         show_default="up to 200 MB",
     ),
 ]
@@ -99,7 +99,7 @@ def is_tagger(model: Any) -> bool:
 def check_free(folder: Path) -> None:
     """Refuse what `save` would refuse, before hours of training rather than after."""
     if folder.is_symlink() and not folder.exists():
-        raise UsageError(f"{folder} is a link that leads nowhere: choose another --output")
+        raise UsageError(f"{folder} is a broken link: choose another --output")
     place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not place.is_dir():
         raise UsageError(f"{place} is a file; a model needs a folder: choose another --output")

@@ -86,7 +86,7 @@ class Stdin:
 def stdin_descriptor() -> int:
     """The number of stdin's descriptor, unless it is closed (`<&-`)."""
     if sys.stdin is None:
-        raise UsageError("- is stdin, which is closed: name a file, or send texts through a pipe")
+        raise UsageError("stdin (-) is closed: give the name of a file, or pipe texts into it")
     return sys.stdin.fileno()
 
 

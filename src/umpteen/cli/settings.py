@@ -54,5 +54,5 @@ def _bytes(size: str | None) -> float | None:
         return None
     found = parse_size(size)
     if found is None:
-        raise UsageError(f"--max-memory {size!r} is no size; expected such as 500MB or 4GB")
+        raise UsageError(f"--max-memory {size!r} is not a size; expected one such as 500MB or 4GB")
     return found

@@ -76,9 +76,9 @@ def collapsed_optimum(
     total = sum(samples.values())
     if total > _MOST_SAMPLES:
         raise ParameterError(
-            f"n_labels={n_labels} and label sets of {max(samples)} make more than "
-            f"{_MOST_SAMPLES:.0e} samples, beyond numbers of 64 bits: take fewer labels, or "
-            "smaller sets"
+            f"n_labels={n_labels} with label sets of {max(samples)} gives more than "
+            f"{_MOST_SAMPLES:.0e} samples, too many for float64: use fewer labels or smaller "
+            "label sets"
         )
     gaps = [
         _Gap(

@@ -60,11 +60,11 @@ class UnconstrainedFeatures:
         self._check_penalties()
         if not isinstance(self.samples, Mapping) or not self.samples:
             raise ParameterError(
-                f"samples={self.samples!r} has no samples: expected how many each label set has, "
-                "by its number of labels, such as {1: 10, 2: 3}"
+                f"samples={self.samples!r} is empty or not a dict: expected the number of samples "
+                "for each size of label set, such as {1: 10, 2: 3}"
             )
         for multiplicity, count in self.samples.items():
-            check_k(multiplicity, "a number of labels in samples")
+            check_k(multiplicity, "the size of a label set in samples")
             check_k(count, f"samples[{multiplicity}]")
             if multiplicity > self.n_labels:
                 raise ParameterError(
@@ -79,8 +79,8 @@ class UnconstrainedFeatures:
             least = 0 if name == "bias_penalty" else low
             if not least <= value <= high:
                 raise ParameterError(
-                    f"{name}={value:g} has no optimum that can be computed: expected {least:g} "
-                    f"to {high:g}; usual are 1e-5 to 1e-2"
+                    f"{name}={value:g} is out of range: expected {least:g} to {high:g}; usual "
+                    "values are 1e-5 to 1e-2"
                 )
 
     @property
@@ -97,9 +97,9 @@ class UnconstrainedFeatures:
         """The label set of each sample."""
         if self.n_samples > _MOST_SAMPLES:
             raise ParameterError(
-                f"n_labels={self.n_labels} and samples={self.samples} make too many samples to "
-                f"list ({_MOST_SAMPLES:,} at the most): take fewer labels, or ask for `optimum` "
-                "and `zero_from`, which need no list"
+                f"n_labels={self.n_labels} and samples={self.samples} give too many samples to "
+                f"list (more than {_MOST_SAMPLES:,}): take fewer labels, or use `optimum` or "
+                "`zero_from`, which need no list"
             )
         return [
             labels

@@ -323,7 +323,7 @@ class NeuralClassifier(ExtremeClassifier):
         most = max(_FEW, sum(array.size for array in self.weights_.values()))
         for recipe in (self.encoder_, self.head_):
             if recipe.largest_size() > most:
-                yield f"has {most:,} weights, too few for {recipe}"
+                yield f"has {most:,} weights, which is too few for {recipe}"
 
     def _seed_and_keeper(self, X: Any, Y: Any) -> tuple[int, Keeper]:
         seed = check_seed(self.random_state)

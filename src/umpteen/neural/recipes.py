@@ -50,8 +50,8 @@ class Recipe:
             raise ParameterError(f"{self.path} is not a module of a network")
         if getattr(found, "kind", "") == "texts":
             raise ParameterError(
-                f"{self.path} opens files, which a saved model must not: use it in a loop of your "
-                "own, or umpteen.text.SentenceVectors in a Tagger"
+                f"{self.path} opens files, which a saved model must not do: use it in your own "
+                "training loop, or use umpteen.text.SentenceVectors in a Tagger"
             )
         return found
 

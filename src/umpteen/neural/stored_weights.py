@@ -49,4 +49,4 @@ def _check_types(module: nn.Module, arrays: dict[str, npt.NDArray[Any]]) -> None
     for name, tensor in module.state_dict().items():
         expected = str(tensor.dtype).removeprefix("torch.")
         if name in arrays and arrays[name].dtype != np.dtype(expected):
-            raise ModelCorruptError(f"{name} is of {arrays[name].dtype}, expected {expected}")
+            raise ModelCorruptError(f"{name} has type {arrays[name].dtype}, expected {expected}")

@@ -59,7 +59,7 @@ def refusals(value: Any) -> Iterator[str]:
     try:
         replace(value)
     except UmpteenError as error:
-        yield f"is impossible ({error})"
+        yield f"has invalid values ({error})"
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _check_parameters(estimator: Any, where: str) -> None:
     try:
         validate_parameter_constraints(constraints, parameters, type(estimator).__name__)
     except InvalidParameterError as error:
-        raise _corrupt(where, f"has an impossible parameter: {error}") from None
+        raise _corrupt(where, f"has an invalid parameter: {error}") from None
 
 
 def _check_complete(estimator: Any, where: str) -> None:
@@ -153,15 +153,15 @@ def _check_complete(estimator: Any, where: str) -> None:
     if cls.__module__.startswith("umpteen."):
         missing = [name for name in _declared(cls) if not hasattr(estimator, name)]  # type: ignore[arg-type]
         if missing and any(map(is_fitted, vars(estimator))):
-            raise _corrupt(where, f"lacks {missing}")
+            raise _corrupt(where, f"lacks the attributes {', '.join(missing)}")
 
 
 def _wrong_type(value: Any, hint: Any, where: str) -> ModelCorruptError:
-    found = type(value).__name__
+    found = f"of type {type(value).__name__}"
     if isinstance(value, np.ndarray):
         found = f"an array of {value.dtype}"
     return _corrupt(where, f"is {found}, expected {getattr(hint, '__name__', hint)}")
 
 
 def _corrupt(where: str, fault: str) -> ModelCorruptError:
-    return ModelCorruptError(f"{where} {fault}: the model is damaged, copy its folder again")
+    return ModelCorruptError(f"{where} {fault}: the model is damaged; copy its folder again")

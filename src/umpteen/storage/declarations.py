@@ -57,7 +57,7 @@ class Size:
     def fault(self, value: Any, sizes: Sizes) -> str | None:
         """What is wrong with a value; the name becomes known by it."""
         if value < 0 or not _fits(self.name, int(value), sizes):
-            return f"is {value}, expected {sizes.get(self.name, 'a number from 0 on')}"
+            return f"is {value}, expected {sizes.get(self.name, '0 or more')}"
         return None
 
 
@@ -84,7 +84,7 @@ class Within:
         values = np.asarray(getattr(value, "data", value) if hasattr(value, "indptr") else value)
         if all(_all_within(part, self.low, high) for part in _blocks(values)):
             return None
-        return f"holds numbers that are not from {self.low} to below {high}"
+        return f"holds numbers outside the range {self.low} <= number < {high}"
 
 
 def Index(size: str) -> Within:  # noqa: N802
@@ -101,7 +101,7 @@ class Offsets:
     def fault(self, value: Any, sizes: Sizes) -> str | None:
         """What is wrong with a value; a name that is new becomes known by the last offset."""
         if len(value) == 0 or value[0] != 0 or not is_rising(value):
-            return "is no list of offsets that rise from 0"
+            return "is not a list of offsets that starts at 0 and never decreases"
         if not _fits(self.into, int(value[-1]), sizes):
             return f"ends at {int(value[-1])}, expected {sizes[self.into]}"
         return None

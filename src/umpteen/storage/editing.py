@@ -41,7 +41,7 @@ def edit(path: str | PathLike[str], *, verify: bool | None = None) -> Iterator[A
         yield model
         if not alone and read_manifest(folder)["checksum"] != before:
             raise ModelChangedError(
-                f"{folder} was changed by someone else meanwhile, and was left as it is now: load "
-                "it and change it again"
+                f"{folder} was changed by someone else after it was loaded, so this change was not "
+                "saved: load the model and change it again"
             )
         save(model, folder)

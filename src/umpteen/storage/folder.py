@@ -85,7 +85,7 @@ def _not_found(folder: Path) -> str:
     if not folder.is_dir():
         return f"{folder} is a file; a model is a folder, as model.save(path) makes it"
     if os.path.lexists(folder / _MANIFEST):
-        return f"{folder / _MANIFEST} is no regular file, as model.save(path) makes it"
+        return f"{folder / _MANIFEST} is not a regular file; save the model again"
     return f"{folder} holds no {_MANIFEST}, so no model was ever completely saved there"
 
 
@@ -108,7 +108,7 @@ def _content(path: Path) -> bytes:
     with open(os.open(path, flags), "rb") as file:
         found = os.fstat(file.fileno())
         if found.st_size > longest_line():
-            raise ModelCorruptError(f"{path} is no manifest that a save writes: {raise_limit()}")
+            raise ModelCorruptError(f"{path} is not a valid manifest: it is {raise_limit()}")
         return file.read(found.st_size) if stat.S_ISREG(found.st_mode) else b""
 
 

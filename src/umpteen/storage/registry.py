@@ -31,11 +31,13 @@ class Storable:
     def upgrade(self, version: Any, parameters: Members, state: Members, made_by: str) -> None:
         """Bring what an older version stored to this one, in place."""
         if type(version) is not int or version < 1:
-            raise ModelCorruptError(f"a {self.cls.__name__} has the version {version!r}")
+            raise ModelCorruptError(
+                f"a {self.cls.__name__} has the version {version!r}; expected 1 or more"
+            )
         if version > self.version:
             raise ModelVersionError(
-                f"its {self.cls.__name__} is of version {version}, and this umpteen reads up to "
-                f"version {self.version}. {newer(made_by)}"
+                f"its {self.cls.__name__} has version {version}, but this umpteen reads versions "
+                f"up to {self.version}. {newer(made_by)}"
             )
         for step in range(version, self.version):
             if step in self.upgrades:

@@ -83,7 +83,9 @@ class _Unpacker:
         matrix = cls(shape)
         matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
         if content["canonical"] and not matrix.has_canonical_format:
-            raise ModelCorruptError(f"a sparse matrix of shape {shape} is not in order, as it says")
+            raise ModelCorruptError(
+                f"a sparse matrix of shape {shape} has unsorted indices or duplicates"
+            )
         return matrix
 
     def _object(self, content: Json) -> Any:

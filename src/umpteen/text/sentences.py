@@ -26,7 +26,7 @@ _FEWEST_VERSION = 6  # before, a folder's own Python ran without being asked for
 
 def _without_name(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     if state:
-        state.setdefault("encoder_name_", "its name was not kept")
+        state.setdefault("encoder_name_", "unknown name")
 
 
 @storable(version=2, upgrades={1: _without_name})
@@ -64,7 +64,8 @@ class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         check_parameters(self)
         if self.model is None:
             raise ParameterError(
-                "which sentence encoder? Pass its folder: SentenceVectors('folder/of/the/encoder')"
+                "model=None names no sentence encoder; pass its folder: "
+                "SentenceVectors('folder/of/the/encoder')"
             )
         self._encoder = sentence_encoder(self.model)
         self.n_features_ = dimension(self._encoder)
@@ -99,8 +100,8 @@ class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
             self.fit([])
             return
         raise NotFittedError(
-            f"this model reads texts by a sentence encoder ({self.encoder_name_}), which is no "
-            "part of it: after umpteen.load, say where it is, "
+            f"this model needs the sentence encoder ({self.encoder_name_}), which is not saved "
+            "with it; after umpteen.load, open it with "
             "tagger.vectorizer_.open('folder/of/the/encoder')"
         )
 
@@ -110,8 +111,8 @@ def sentence_encoder(model: str | PathLike[str]) -> Any:
     library = require("sentence_transformers", "encoders")
     if int(library.__version__.split(".")[0]) < _FEWEST_VERSION:
         raise MissingExtraError(
-            f"sentence-transformers {library.__version__} runs whatever Python is in the folder "
-            f"of an encoder; version {_FEWEST_VERSION} and later do not: "
+            f"sentence-transformers {library.__version__} runs whatever Python code the folder "
+            f"of an encoder holds; upgrade to version {_FEWEST_VERSION} or later: "
             "pip install --upgrade 'umpteen[encoders]'"
         )
     try:
@@ -121,7 +122,7 @@ def sentence_encoder(model: str | PathLike[str]) -> Any:
         )  # fmt: skip
     except (OSError, ValueError) as error:
         raise ModelNotFoundError(
-            f"there is no text encoder {str(model)!r} on this machine that can be used ({error}): "
+            f"no text encoder {str(model)!r} can be opened on this machine ({error}): "
             "download it first and pass its folder"
         ) from error
 

@@ -55,7 +55,7 @@ def check_once(source: Source, number: int, item: dict[str, Any], *fields: str |
     """Refuse an object that has one of these fields twice, as nobody knows which one is meant."""
     for field in fields:
         if isinstance(item, Repeating) and field in item.repeated:
-            raise source.error(f"{field!r} stands more than once in the object; keep one", number)
+            raise source.error(f"the object has {field!r} more than once; keep one", number)
 
 
 def is_array(head: bytes) -> bool:

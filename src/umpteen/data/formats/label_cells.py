@@ -11,13 +11,13 @@ _SHARE = 0.2  # of the cells; in fewer, it is rather part of a name
 
 
 class Spellings:
-    """Labels as they are spelled, to find those that differ in spaces only.
+    """Collects the spellings of labels, to find those that differ only in spaces.
 
     >>> spellings = Spellings()
     >>> spellings.add("rye bread", "rye bread")
     >>> spellings.add("rye bread ", "rye bread")
     >>> spellings.hint()
-    "labels that differ in spaces only: 'rye bread' and 'rye bread ' are read as the same label"
+    "labels that differ only in spaces: 'rye bread' and 'rye bread ' are read as the same label"
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Spellings:
         if not self._found:
             return None
         more = f" (and {len(self._found) - 1:,} more)" if len(self._found) > 1 else ""
-        return f"labels that differ in spaces only: {self._found[0]}{more}"
+        return f"labels that differ only in spaces: {self._found[0]}{more}"
 
 
 class LabelCells:
@@ -112,7 +112,7 @@ class LabelLists:
     >>> lists.names(["bread", "oven"]), lists.names("bread|oven")
     (['bread', 'oven'], ['bread|oven'])
     >>> print(lists.hint())
-    1 of 1 texts in place of a list have '|', such as 'bread|oven', and each is read as one ...
+    1 of 1 labels given as a text, not as a list, contain '|', such as 'bread|oven'; each was ...
     """
 
     def __init__(self) -> None:
@@ -145,8 +145,8 @@ class LabelLists:
         for other, n_seen in self._others.most_common():
             if other == "|" or n_seen >= _SHARE * self._n_single:
                 return (
-                    f"{n_seen:,} of {self._n_single:,} texts in place of a list have {other!r}, "
-                    f"such as {self._example[other]!r:.80}, and each is read as one label: if that "
-                    'separates labels, give lists, as in ["a", "b"]'
+                    f"{n_seen:,} of {self._n_single:,} labels given as a text, not as a list, "
+                    f"contain {other!r}, such as {self._example[other]!r:.80}; each was read as "
+                    f'one label. If {other!r} separates labels, give a list, as in ["a", "b"]'
                 )
         return None

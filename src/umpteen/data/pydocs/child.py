@@ -49,7 +49,7 @@ def main(request: str) -> None:
     """Collect the libraries that `request` names, and send them."""
     wanted = json.loads(request)
     if wanted["python"] != sys.version:
-        sys.exit(f"this is Python {sys.version}, and {wanted['python']} was asked for")
+        sys.exit(f"this is Python {sys.version}, expected {wanted['python']}")
     answer = os.dup(1)
     os.dup2(2, 1)  # whatever a library prints is no part of the answer
     sys.meta_path.insert(0, Libraries(wanted["homes"]))

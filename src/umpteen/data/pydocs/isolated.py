@@ -25,9 +25,9 @@ _KEPT = (
     "DYLD_FALLBACK_LIBRARY_PATH DYLD_LIBRARY_PATH LD_LIBRARY_PATH PATH PYTHONHOME SYSTEMROOT TEMP "
     "TMP TMPDIR"
 )
-_CHECK = "check that numpy, scipy and scikit-learn can be imported there, or install them again"
+_CHECK = "check that this Python can import numpy, scipy and scikit-learn, or reinstall them"
 _ELSEWHERE = (
-    "collect it in an ordinary Python, write its parts into a folder with umpteen.data.write, and "
+    "collect it with an ordinary Python, write its parts to a folder with umpteen.data.write, and "
     "load it here with folder=..."
 )
 
@@ -67,7 +67,7 @@ def _interpreter() -> str:
     for place in map(Path, filter(None, places)):
         if "py" in place.name.lower() and place.is_file() and not getattr(sys, "frozen", False):
             return str(place.absolute())
-    reason = f"it takes a Python to run, and this process has only {sys.executable!r}"
+    reason = f"it needs a Python interpreter, and this process has only {sys.executable!r}"
     raise _failure(reason, _ELSEWHERE)
 
 
@@ -78,4 +78,4 @@ def _failure(reason: str, advice: str) -> DatasetNotFoundError:
 
 
 def _last_line(text: str) -> str:
-    return text.splitlines()[-1].strip() if text else "it gave no reason"
+    return text.splitlines()[-1].strip() if text else "no error message"
