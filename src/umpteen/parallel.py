@@ -62,10 +62,10 @@ class PerThread(Generic[Result]):
 
 
 class ProcessSetting(Generic[Result]):
-    """A setting of the whole process that holds for the time of a block: `with setting: ...`.
+    """A setting of the whole process that is changed while a block runs: `with setting: ...`.
 
-    Blocks may overlap, in any threads: `change` is called as the first begins, and `restore` is
-    given what it returned as the last ends. Each block gets that, too.
+    Blocks may overlap in any threads. The first block to start calls `change`, and the last one to
+    end passes its result to `restore`. Each block receives this result, too.
 
     >>> log = []
     >>> setting = ProcessSetting(lambda: "as before", log.append)

@@ -64,10 +64,10 @@ def progress_bar(description: str, total: float, verbose: Verbose = "auto") -> I
 
 @contextmanager
 def compile_line(n_kernels: int, verbose: Verbose = "auto") -> Iterator[None]:
-    """Say on a line what is compiled while the block runs, if anything is; `verbose` as for a bar.
+    """Show on one line which kernels the block compiles; `verbose` as in `progress_bar`.
 
-    `n_kernels` is how many kernels the work needs that begins here. Bars that are drawn meanwhile
-    or later go on with the count.
+    `n_kernels` is the number of kernels that the work may compile. Progress bars that start inside
+    the block or after it continue the count.
 
     >>> with compile_line(9, verbose=False):
     ...     pass
@@ -90,7 +90,7 @@ def _rewrite_line(text: str) -> None:
 
 
 class _Compiling:
-    """Hears from numba which kernel is compiled, and lets the newest of those who draw say it."""
+    """Listens to numba's compile events and shows them in the most recently opened display."""
 
     def __init__(self) -> None:
         self.n_needed = 0
@@ -129,7 +129,7 @@ class _Compiling:
 
     def end(self) -> None:
         """The last of those that began is compiled."""
-        self._n_open = max(0, self._n_open - 1)  # it may have begun before anybody listened
+        self._n_open = max(0, self._n_open - 1)  # it may have started before we listened
         if self._n_open == 0:
             self._say("")
 

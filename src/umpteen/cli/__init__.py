@@ -24,10 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _occupy_closed_streams() -> None:
-    """Let what a person closed (`>&-`, `2>&-`) take and give nothing, as /dev/null does.
+    """Connect closed standard streams (`>&-`, `2>&-`) to /dev/null.
 
-    Otherwise the next file that is opened would get the number of the stream, and whatever is
-    meant for the stream. A closed stdin stays None: to read from it is an error.
+    Otherwise the next file that is opened would get the descriptor of the stream, and with it all
+    output to the stream. `sys.stdin` stays None if it is closed: reading from it is an error.
     """
     for number in range(3):
         try:

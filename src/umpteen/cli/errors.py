@@ -80,12 +80,12 @@ def leave_pipe() -> int:
 
 
 def drop_stdout() -> None:
-    """What cannot be written (a full disk, a pipe without a reader) is not tried again at exit."""
+    """Redirect stdout to /dev/null, so that unwritten output is not tried again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(message: str) -> None:
-    """A line on stderr, for the person, unless there is no room for it."""
+    """Print a line on stderr, unless it cannot be written."""
     with suppress(OSError):
         print(f"umpteen: {message}", file=sys.stderr)
 
@@ -111,7 +111,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def report(error: Exception) -> None:
-    """Say what went wrong, and where, if that was asked for."""
+    """Print the error, with a traceback if the debug variable is set."""
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     say(f"error: {_one_line(error)}")

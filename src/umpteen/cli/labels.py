@@ -47,9 +47,8 @@ def add_labels(
     from umpteen.tagger.new_labels import examples_of
 
     folder = output or model
-    load_tagger(
-        model, "add-labels", folder, verify
-    )  # what is wrong with it is said before texts are read
+    # Report a wrong model before the texts are read.
+    load_tagger(model, "add-labels", folder, verify)
     samples = reading.read_labelled_texts(file)
     own_texts = None if label_texts is None else read_label_texts(label_texts)
     with changed(model, output, verify) as tagger:

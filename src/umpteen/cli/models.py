@@ -48,7 +48,7 @@ def load_model(path: Path, verify: bool | None = None) -> Any:
 def load_tagger(
     path: Path, purpose: str, output: Path | None = None, verify: bool | None = None
 ) -> "Tagger":
-    """The model in a folder, which must be one of texts; `output` is where one will be saved."""
+    """Return the model in a folder, which must be a `Tagger`; check that `output` is free."""
     model = load_model(path, verify)
     if not is_tagger(model):
         raise UsageError(
@@ -62,7 +62,7 @@ def load_tagger(
 
 @contextmanager
 def changed(path: Path, output: Path | None, verify: bool | None) -> Iterator[Any]:
-    """The model in a folder, saved after the change: where it was, alone, or in `output`."""
+    """Yield the model in a folder and save it afterwards: in place under a lock, or in `output`."""
     from umpteen.storage.editing import edit
 
     if output is None or (output.exists() and output.samefile(path)):
@@ -114,7 +114,7 @@ def check_free(folder: Path) -> None:
 
 
 def note_compiling(n_kernels: int) -> None:
-    """Tell a person why the first command takes longer than those that follow, until it ends."""
+    """Show the progress of compilation until the command ends."""
     from umpteen.progress import compile_line
 
     _until_the_end.enter_context(compile_line(n_kernels))

@@ -84,7 +84,7 @@ class Stdin:
 
 
 def stdin_descriptor() -> int:
-    """The number of stdin's descriptor, unless it is closed (`<&-`)."""
+    """Return the file descriptor of stdin; raise an error if it is closed (`<&-`)."""
     if sys.stdin is None:
         raise UsageError("stdin (-) is closed: give the name of a file, or pipe texts into it")
     return sys.stdin.fileno()

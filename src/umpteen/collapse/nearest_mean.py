@@ -1,4 +1,4 @@
-"""The nearest of very many means: 32 bits to sift, 64 bits to decide."""
+"""Find the nearest of many means: float32 discards most of them, float64 decides."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ _FARTHEST = 2.0**40  # lengths beyond, against the means', are left to 64 bits
 
 @dataclass(frozen=True, eq=False)
 class NearestMean:
-    """Means, and for any sample the one with the smallest distance in 64 bits.
+    """Find the mean with the smallest float64 distance to each sample.
 
-    That is what all differences would tell, `((sample - means) ** 2).sum(axis=1).argmin()`, equal
-    distances to the lowest row, whatever the scale of the features and however many are asked.
+    The result equals `((sample - means) ** 2).sum(axis=1).argmin()`: ties go to the lowest row,
+    whatever the scale of the features and the number of samples.
 
-    All means are scored by one matrix product, in 32 bits, plus a bound of its rounding error:
-    s = x.m - |m|^2 / 2, in which the nearest is highest, for samples x and means m around a common
-    center and at most 1 long. A mean whose bound is below what another is sure to reach cannot be
-    the nearest. Where many are left, since the features are spread much more widely than what
-    tells them apart, the same in 64 bits leaves few.
+    One float32 matrix product scores all means and adds a bound on its rounding error:
+    s = x.m - |m|^2 / 2, which is highest for the nearest mean. Samples x and means m are centered,
+    and means are scaled to length 1 or less. A mean is discarded if its upper bound is below the
+    lower bound of another mean. If many means remain, because the features spread much more
+    widely than the means differ, the same test in float64 leaves few.
     """
 
     means: npt.NDArray[np.floating]  # (n_means, d)
@@ -42,7 +42,7 @@ class NearestMean:
 
     @classmethod
     def of(cls, means: npt.NDArray[np.floating]) -> Self:
-        """Around their own mean: far from it, numbers are coarse."""
+        """Prepare the search; means are centered, because large offsets cost precision."""
         center = means.mean(axis=0, dtype=np.float64)
         lengths = np.empty(len(means))
         for rows in _slices(len(means), _BLOCK_MEANS):
@@ -55,7 +55,7 @@ class NearestMean:
         return cls(means, center, scale, lengths, sieve)
 
     def search(self, features: FloatArray) -> tuple[IntArray, FloatArray]:
-        """The row of the nearest mean, and the squared distance; both `(n,)`."""
+        """Return the row of the nearest mean and the squared distance; both `(n,)`."""
         features = np.asarray(features, np.float64)
         which = np.zeros(len(features), np.int64)
         distances = np.full(len(features), np.inf)
@@ -96,7 +96,7 @@ class NearestMean:
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """Some samples, in the two forms in which means are sifted; and what was reached so far."""
+    """A block of samples in float32 and float64, and a lower bound of their best scores."""
 
     features: FloatArray  # (n, d) as given
     rough: npt.NDArray[np.float32]  # (n, d + 2)
@@ -114,7 +114,7 @@ class _Samples:
     def sift(
         self, rows: IntArray, scores: Sieve, lengths: FloatArray
     ) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        """Samples of which some means pass, and which do: `scores` is `(rows, means)`."""
+        """Return the samples with candidates and a mask of these; `scores` is `(rows, means)`."""
         own, dim = self.fine[rows, -2], self.features.shape[1]
         best = scores.argmax(axis=1)
         highest = scores[np.arange(len(rows)), best]
@@ -142,10 +142,10 @@ def _sieve(centered: FloatArray, lengths: FloatArray, dtype: Any) -> Sieve:
 
 
 def _error(dim: int, dtype: np.dtype[Any]) -> float:
-    """Times |m| (|x| + |m|), more than the rounding error of a score, however it is summed.
+    """Return a factor: times |m| (|x| + |m|), it bounds the rounding error of a score.
 
-    A sum of n products is off by n units at the most, each number in it by one more, and
-    |m|^2 / 2 by as much again; a quarter is for the errors of errors.
+    A sum of n products is off by at most n units, each factor adds one unit, and |m|^2 / 2 adds
+    as much again. The factor 1.25 covers errors of second order.
     """
     return 1.25 * (dim + 8) * float(np.finfo(dtype).eps) / 2
 

@@ -1,10 +1,10 @@
-"""How functions are compiled: once on a machine, and what a first run waits for is kept short.
+"""Decorators that compile functions once per machine and keep the first run short.
 
-What numba compiles costs tens of milliseconds for each function and each list of types, and most
-of all for what it wraps and what it links. So a loop that is part of another is no function of
-its own to the compiler, and what large kernels share is compiled once for all of them. Sorting,
-searching and slices that are written as loops cost a tenth of numpy's functions to compile.
-`benchmarks/cold_start.py` says where the time goes.
+Numba needs tens of milliseconds for each function and each signature, mostly for wrappers and
+linking. Therefore helper loops are inlined into their callers, and helpers that several large
+kernels use are compiled once for all of them. Sorting, searching and slicing that is written as
+loops compiles ten times faster than numpy's functions. `benchmarks/cold_start.py` shows where
+the time goes.
 """
 
 from numba import njit

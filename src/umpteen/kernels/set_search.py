@@ -14,14 +14,15 @@ def search_sets(
     labels' `vectors`. That is the square of `rests[row]`, plus the `costs[row]` of its labels, plus
     2 scale^2 times the inner product of each pair of their vectors, of which `least` is the
     smallest. Where a set is better, `values[row]` and `sets[row]` (filled up with -1) are
-    replaced by it. Sets whose labels' `keys` add up to a number in `barred`, which is sorted, are
-    passed over.
+    replaced by it. Sets whose labels' `keys` sum to a number in the sorted array `barred` are
+    skipped.
 
-    Exact branch and bound, depth first through the labels in order of cost: what a partial set
-    can still become is bounded by the cheapest labels to come and `least` for each pair. Such sums
-    lose digits where vectors are long and distances short; so a bound decides only by more than
-    it may be off, and values are taken from the differences themselves. After `most_steps` sums in
-    a row, the best so far stays and `proven[row]` becomes False.
+    Exact branch and bound, depth first through the labels in order of cost: the value of any
+    completion of a partial set is bounded from below by the cheapest labels to come and `least`
+    for each pair. Such sums lose precision if vectors are long and distances short, so a bound
+    must exceed the value by more than its rounding error, and the final value is computed from
+    the differences. After `most_steps` steps for a row, the best set so far is kept and
+    `proven[row]` becomes False.
     """
     n_rows, n_labels = costs.shape
     dim = vectors.shape[1]

@@ -37,7 +37,7 @@ class Tree:
     log_trust: Annotated[FloatArray, Shape("placed")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: parts that do not fit one another."""
+        """Yield errors of a loaded object: parts that do not fit one another."""
         first = self.hierarchy.first_child
         if len(self.node_chunk) != len(first) or len(self.bias) != first[-1] - 1:
             yield "has other nodes than its hierarchy"

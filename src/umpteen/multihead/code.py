@@ -58,7 +58,7 @@ class LabelCode:
             object.__setattr__(self, "order", _permutation(self.order, self.n_labels))
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: what the constructor would refuse."""
+        """Yield errors of a loaded object: what the constructor would refuse."""
         yield from refusals(self)
 
     @classmethod

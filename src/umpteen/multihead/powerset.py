@@ -46,7 +46,7 @@ class PowersetCode:
             )
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: what the constructor would refuse."""
+        """Yield errors of a loaded object: what the constructor would refuse."""
         yield from refusals(self)
 
     @property

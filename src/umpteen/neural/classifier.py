@@ -319,7 +319,7 @@ class NeuralClassifier(ExtremeClassifier):
         return self._network.to(device)
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: parts larger than all of its weights."""
+        """Yield errors of a loaded object: parts larger than all of its weights."""
         most = max(_FEW, sum(array.size for array in self.weights_.values()))
         for recipe in (self.encoder_, self.head_):
             if recipe.largest_size() > most:

@@ -39,9 +39,9 @@ def find_device(name: str) -> torch.device:
 def one_thread() -> Iterator[None]:
     """Run PyTorch on one thread: with more, its sums differ in their last bits.
 
-    PyTorch keeps the number for each thread, and one for the process from which new threads take
-    theirs. So every thread that computes enters such a block for itself; blocks may overlap and
-    be nested, and each thread leaves with the number that the process had before all of them.
+    PyTorch has a number of threads for each thread, and one for the process that new threads
+    inherit. So every thread that computes must enter its own block. Blocks may overlap and nest;
+    on exit, each thread gets the number that the process had before the first block.
     """
     if getattr(_THREAD, "is_inside", False):
         yield

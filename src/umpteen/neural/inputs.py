@@ -51,7 +51,7 @@ class Inputs:
     scale: Annotated[npt.NDArray[np.float64], Shape("scaled")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: a scale for other features."""
+        """Yield errors of a loaded object: a scale for other features."""
         expected = 0 if self.kind == "sparse" else sizes.get("features", len(self.scale))
         if len(self.scale) != expected:
             yield f"has scales of {len(self.scale)} features, expected {expected}"

@@ -38,7 +38,7 @@ class BoostedJudge:
     base: float
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: ways that lead out, or back."""
+        """Yield errors of a loaded object: child nodes out of range or out of order."""
         inner = np.flatnonzero(self.signs != _LEAF)
         for children in (self.left[inner], self.right[inner]):
             if (children <= inner).any() or (children >= len(self.signs)).any():

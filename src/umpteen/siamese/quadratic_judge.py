@@ -48,7 +48,7 @@ class QuadraticJudge:
     weights: Annotated[FloatArray, Shape("terms")]  # 1, signs, products of two: see `_terms`
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: a number of weights that no signs have."""
+        """Yield errors of a loaded object: a number of weights that no signs have."""
         n_signs = len(self.means)
         if len(self.weights) != 1 + n_signs * (n_signs + 3) // 2:
             yield f"has {len(self.weights)} weights for {n_signs} signs"

@@ -310,7 +310,7 @@ class SiameseXML(ExtremeClassifier):
         return self._with(towers, whole.label_features, _counts(labels))
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: parts that speak of other labels or signs."""
+        """Yield errors of a loaded object: parts with different numbers of labels or signs."""
         companion, judge = self.companion_, self.judge_
         if companion is not None and companion.n_labels_ > self.n_labels_:
             yield f"has {self.n_labels_} labels, and its companion {companion.n_labels_}"

@@ -64,7 +64,7 @@ class Tower:
     index: Annotated[LabelIndex, Given("labels")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: an index over vectors of another length."""
+        """Yield errors of a loaded object: an index over vectors of another length."""
         expected = self.texts.shape[1] * (1 if self.encoder.matrix is None else 2)
         if self.index.vectors.shape[1] != expected:
             yield f"has an index of {self.index.vectors.shape[1]} numbers, expected {expected}"

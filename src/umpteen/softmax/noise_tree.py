@@ -97,7 +97,7 @@ class NoiseTree(BaseEstimator):
     regularizers_: npt.NDArray[np.float64]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: a tree that is not full."""
+        """Yield errors of a loaded object: a tree that is not full."""
         if len(self.label_of_).bit_count() != 1:
             yield f"has {len(self.label_of_)} leaves, expected a power of two"
 

@@ -41,7 +41,7 @@ class DenseScores:
     bias_squares: Annotated[FloatArray, Shape("labels")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: at rest each class has one mean of squares."""
+        """Yield errors of a loaded object: squared gradients of the wrong shape."""
         n_classes, n_features = self.weights.shape
         if self.weight_squares.shape not in ((n_classes, 1), (n_classes, n_features)):
             yield f"has squares of shape {self.weight_squares.shape}"
@@ -99,7 +99,7 @@ class SparseScores:
     bias_squares: Annotated[FloatArray, Shape("labels")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: at rest each class has one mean of squares."""
+        """Yield errors of a loaded object: squared gradients of the wrong shape."""
         if self.weight_squares.shape not in ((len(self.biases),), (self.weights.nnz,)):
             yield f"has squares of shape {self.weight_squares.shape}"
         if self.weights.dtype != np.float32:

@@ -1,4 +1,4 @@
-"""Whether a loaded object is what its classes declare: types, shapes, and what indices point at."""
+"""Check a loaded object against the declarations of its classes: types, shapes, index ranges."""
 
 import types
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def check_loaded(model: Any) -> None:
 
 
 def _check_object(value: Any, given: Sizes, where: str) -> None:
-    """Types first, then sizes, then contents, then what only the class itself can judge."""
+    """Check types, then sizes, then contents, then the conditions of the class itself."""
     if is_estimator(value):
         _check_parameters(value, where)
         _check_complete(value, where)
@@ -55,7 +55,7 @@ def _check_object(value: Any, given: Sizes, where: str) -> None:
 
 
 def refusals(value: Any) -> Iterator[str]:
-    """Yield what the constructor of a dataclass says against a loaded one, if anything."""
+    """Yield the error that the constructor of a dataclass raises for these values, if any."""
     try:
         replace(value)
     except UmpteenError as error:

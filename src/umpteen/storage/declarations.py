@@ -1,15 +1,15 @@
-"""What the fields of storable classes may hold, written beside their types with `Annotated`.
+"""Declare what the fields of storable classes may hold, beside their types, with `Annotated`.
 
 Types say what a field is, and these say what is in it:
 
     first: Annotated[NDArray[np.int32], Shape("rows + 1"), Offsets("entries")]
     label: Annotated[NDArray[np.int32], Shape("entries"), Index("labels")]
 
-A size has a name, which stands for the same number in all fields of one object; `Given` hands it
-down to an object inside. `load` checks all of it before anybody uses the object: a model from a
-stranger may hold anything, and compiled code trusts its indices.
+A size has a name, which means the same number in all fields of an object; `Given` passes sizes on
+to a nested object. `load` checks all declarations before the object is used: an untrusted model may
+hold anything, and compiled code does not check its indices.
 
-Everything is checked in blocks that fit a processor's cache: a gigabyte takes a tenth of a second.
+Arrays are checked in blocks that fit into the processor's cache: a tenth of a second per gigabyte.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Shape:
         object.__setattr__(self, "lengths", lengths)
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """What is wrong with a value; names that are new become known by it."""
+        """Return an error message or None; sizes that are not known yet are set."""
         shape = tuple(value.shape) if hasattr(value, "shape") else (len(value),)
         fits = len(shape) == len(self.lengths) and all(
             _fits(expected, found, sizes)
@@ -55,7 +55,7 @@ class Size:
     name: str
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """What is wrong with a value; the name becomes known by it."""
+        """Return an error message or None; sizes that are not known yet are set."""
         if value < 0 or not _fits(self.name, int(value), sizes):
             return f"is {value}, expected {sizes.get(self.name, '0 or more')}"
         return None
@@ -79,7 +79,7 @@ class Within:
     high: float | str
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """What is wrong with a value."""
+        """Return an error message or None."""
         high = sizes[self.high] if isinstance(self.high, str) else self.high
         values = np.asarray(getattr(value, "data", value) if hasattr(value, "indptr") else value)
         if all(_all_within(part, self.low, high) for part in _blocks(values)):
@@ -99,7 +99,7 @@ class Offsets:
     into: str
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """What is wrong with a value; a name that is new becomes known by the last offset."""
+        """Return an error message or None; sizes that are not known yet are set."""
         if len(value) == 0 or value[0] != 0 or not is_rising(value):
             return "is not a list of offsets that starts at 0 and never decreases"
         if not _fits(self.into, int(value[-1]), sizes):
@@ -109,16 +109,16 @@ class Offsets:
 
 @dataclass(frozen=True)
 class NotEmpty:
-    """At least one."""
+    """A list or array with at least one entry."""
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """What is wrong with a value."""
+        """Return an error message or None."""
         return None if len(value) else "is empty"
 
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """One of a few words."""
+    """One of the given strings."""
 
     words: tuple[str, ...]
 
@@ -126,7 +126,7 @@ class OneOf:
         object.__setattr__(self, "words", words)
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """What is wrong with a value."""
+        """Return an error message or None."""
         return None if value in self.words else f"is {value!r}, expected one of {self.words}"
 
 

@@ -103,7 +103,7 @@ def _parse(path: Path) -> dict[str, Any] | None:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a file, if it is one and has an end: nothing is waited for, or read for ever."""
+    """Return the bytes of a regular file; never wait for a pipe or read an endless device."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
         found = os.fstat(file.fileno())
@@ -176,9 +176,10 @@ def _check_free(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[bool]:
-    """One change at a time; whether that can be promised: not on Windows or some network drives.
+    """Lock a folder while the block runs; yield False if locking is not possible there.
 
-    The lock goes with the process that holds it, whatever ends that. Who has it may take it again.
+    That is so on Windows and on some network drives. The lock is released when the process ends,
+    however it ends. A thread that holds the lock may take it again.
     """
     if fcntl is None:
         yield False
@@ -211,7 +212,7 @@ _held = _Held()
 
 
 def _wait(handle: int, folder: Path) -> bool:
-    """Lock; says so if it takes long. Ctrl-C ends it."""
+    """Wait for the lock, with a warning if it takes long; return False if it is impossible."""
     end = time.monotonic() + _PATIENCE
     try:
         while time.monotonic() < end:

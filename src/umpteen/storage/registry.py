@@ -22,7 +22,7 @@ _OUR_MODULE = re.compile(r"umpteen(\.(?!__)\w+)+")
 
 @dataclass(frozen=True, eq=False)
 class Storable:
-    """A class that may come out of a model folder, and how its older versions are brought up."""
+    """A class that a model folder may contain, and how its older versions are upgraded."""
 
     cls: type
     version: int = 1
@@ -111,9 +111,9 @@ def version_of(cls: type) -> int:
 
 
 def unsaved_parameters(cls: Any) -> frozenset[str]:
-    """Constructor parameters that name files: they are neither saved nor taken from a model.
+    """Return the constructor parameters that name files; they are neither saved nor loaded.
 
-    A model may come from a stranger, and must not decide what is read or written here.
+    An untrusted model must not choose which files are read or written.
     """
     return frozenset(getattr(cls, "_unsaved_parameters", ()))
 
@@ -133,7 +133,7 @@ def find_class(module: str, name: str, made_by: str = "") -> Storable:
 
 
 def newer(made_by: str) -> str:
-    """What to do about a model that this version cannot read."""
+    """Return the advice for a model that this version cannot read."""
     here = import_module("umpteen").__version__
     return (
         f"The model was made by umpteen {made_by or 'of another version'}; this is {here}: "

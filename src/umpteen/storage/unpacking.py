@@ -16,9 +16,9 @@ from umpteen.storage.registry import find_class, is_estimator, is_fitted, unsave
 
 
 def unpack(content: Json, arrays: list[Array], made_by: str = "") -> Any:
-    """What `pack` made `content` and `arrays` of, found to be what its classes declare.
+    """Return the object that `pack` was given, checked against the declarations of its classes.
 
-    `made_by` is the version of umpteen that wrote it: older ones are upgraded.
+    `made_by` is the version of umpteen that saved it; objects of older versions are upgraded.
     """
     model = _Unpacker(arrays, made_by).unpack(content)
     check_loaded(model)

@@ -88,7 +88,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     stop_table_: Table
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: words that have no column."""
+        """Yield errors of a loaded object: words that have no column."""
         n_known = self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.runs)
         if not 0 < n_known <= self.n_features_ or not 0 <= self.n_first_ <= self.n_features_:
             yield f"has {n_known} features in {self.n_features_} columns"

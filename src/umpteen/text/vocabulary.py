@@ -27,7 +27,7 @@ class Vocabulary:
     words: Annotated[list[str], Shape("words")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: a table that does not find its keys."""
+        """Yield errors of a loaded object: a table that does not find its keys."""
         if len(self.table[1]) != len(self.runs):
             yield f"has {len(self.table[1])} hashes for {len(self.runs)} features"
         yield from table_faults(self.table)

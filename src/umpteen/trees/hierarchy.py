@@ -32,7 +32,7 @@ class Hierarchy:
     label_order: Annotated[IntArray, Shape("placed"), Index("labels")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: numbers of children that are no tree."""
+        """Yield errors of a loaded object: child offsets that do not form a tree."""
         first, n_nodes = self.first_child, self.n_nodes
         if n_nodes < 1 or first[-1] != n_nodes + len(self.label_order):
             yield f"does not have {n_nodes} nodes over {len(self.label_order)} labels"

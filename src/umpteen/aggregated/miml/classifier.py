@@ -107,7 +107,7 @@ class CoAttentionMIML(ExtremeClassifier):
     validation_scores_: list[float]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield what is wrong with a loaded one: layers that do not fit one another."""
+        """Yield errors of a loaded object: layers that do not fit one another."""
         width = self.n_features_in_
         for weights, biases in zip(self.coefs_, self.intercepts_, strict=True):
             if weights.ndim != 2 or len(weights) != width or biases.shape != weights.shape[1:]:

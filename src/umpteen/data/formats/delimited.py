@@ -94,7 +94,7 @@ def _rows(source: Source, delimiter: str, quoted: bool) -> Iterator[tuple[int, l
 
 
 class _RowLines:
-    """The lines of a file; those of one row, which quotation marks join, are as long as one may be.
+    """The lines of a file, with a limit on the length of one row, which may span several lines.
 
     `size` is that of the row so far.
     """

@@ -11,7 +11,7 @@ from umpteen.errors import DataFormatError
 
 
 class Repeating(dict[str, Any]):
-    """An object in which a name stands more than once; what it holds is what stands last."""
+    """A JSON object with duplicate names; it holds the last value of each."""
 
     repeated: frozenset[str]
 
@@ -52,7 +52,7 @@ def objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def check_once(source: Source, number: int, item: dict[str, Any], *fields: str | None) -> None:
-    """Refuse an object that has one of these fields twice, as nobody knows which one is meant."""
+    """Raise an error if the object has one of these fields more than once."""
     for field in fields:
         if isinstance(item, Repeating) and field in item.repeated:
             raise source.error(f"the object has {field!r} more than once; keep one", number)

@@ -1,4 +1,4 @@
-"""Labels as a file gives them, and hints where something else seems meant than is read."""
+"""Parse label cells, and warn if the file may mean something else."""
 
 import warnings
 from collections import Counter
@@ -26,7 +26,7 @@ class Spellings:
         self._found: list[str] = []
 
     def add(self, spelling: str, name: str) -> None:
-        """Take one, and the name that it is read as."""
+        """Add a spelling and the label name that it is read as."""
         if spelling in self._known:
             return
         self._known.add(spelling)
@@ -36,7 +36,7 @@ class Spellings:
             self._found.append(f"{first!r:.80} and {spelling!r:.80} are read as {read_as}")
 
     def hint(self) -> str | None:
-        """What to say once all were seen."""
+        """Return the warning about all spellings seen, or None."""
         if not self._found:
             return None
         more = f" (and {len(self._found) - 1:,} more)" if len(self._found) > 1 else ""
@@ -73,13 +73,13 @@ class LabelCells:
         return names
 
     def warn(self, file: str) -> None:
-        """Say what is to be doubted once all cells were seen."""
+        """Warn about ambiguous labels; call it after the last cell."""
         for hint in (self.hint(), self._spellings.hint()):
             if hint:
                 warnings.warn(f"{file}: {hint}", stacklevel=3)
 
     def hint(self) -> str | None:
-        """What to say if another separator seems meant."""
+        """Return a warning if another separator seems to be meant, or None."""
         del self._others[self._separator]
         other, n_seen = next(iter(self._others.most_common(1)), ("", 0))
         if self._several or not n_seen or n_seen < _SHARE * self._n_filled:
@@ -92,7 +92,7 @@ class LabelCells:
 
 
 def _as_spelled(names: list[str], cell: str) -> list[str]:
-    """The names with the spaces around the cell; those at a separator are only for the eye.
+    """Return the names with the spaces around the cell; spaces at separators do not count.
 
     >>> _as_spelled(["a", "b"], " a | b")
     [' a', 'b']
@@ -135,14 +135,15 @@ class LabelLists:
         return names
 
     def warn(self, file: str) -> None:
-        """Say what is to be doubted once all were seen."""
+        """Warn about ambiguous labels; call it after the last list."""
         for hint in (self.hint(), self._spellings.hint()):
             if hint:
                 warnings.warn(f"{file}: {hint}", stacklevel=3)
 
     def hint(self) -> str | None:
-        """What to say if texts seem to be meant as lists; `|` is hardly ever part of a name."""
+        """Return a warning if single texts look like lists, or None."""
         for other, n_seen in self._others.most_common():
+            # `|` is rarely part of a name.
             if other == "|" or n_seen >= _SHARE * self._n_single:
                 return (
                     f"{n_seen:,} of {self._n_single:,} labels given as a text, not as a list, "

@@ -83,7 +83,7 @@ def find_fields(
 
 
 def check_columns(columns: Sequence[str], *used: str | None) -> None:
-    """Raise `KeyError` where a column that is used stands twice: nobody knows which is meant.
+    """Raise `KeyError` if a column that is used appears more than once.
 
     >>> check_columns(["text", "labels", "text"], "text", "labels")
     Traceback (most recent call last):

@@ -1,9 +1,9 @@
-"""Collect in an interpreter of its own, so that every process gets the same data set.
+"""Collect in a separate interpreter, so that every process gets the same data set.
 
-Docstrings of a running process are not those of its libraries: hooks of `sys` are replaced,
-functions patched, modules imported early, and `python -OO` has none at all. So a fresh
-interpreter is asked. It sees the standard library and the libraries, and nothing else: no
-variables of the environment that steer Python or a library, no `sitecustomize`, no other package.
+The docstrings of a running process may differ from those of its libraries: programs replace hooks
+of `sys`, patch functions and import modules early, and `python -OO` drops all docstrings. The fresh
+interpreter sees the standard library and the collected libraries only: no environment variables
+that configure Python or a library, no `sitecustomize`, no other package.
 """
 
 import json

@@ -37,10 +37,10 @@ def cached(collect: Callable[[], bytes]) -> Collection:
 
 
 def cache_path() -> Path | None:
-    """Return where the collection of this installation is kept; None where there is no home.
+    """Return the path of this installation's cache file, or None without a home folder.
 
-    The name has everything that the collection depends on: the collector, Python and the
-    libraries by their versions, and in a checksum this build of Python and where all of it is.
+    The file name contains everything that the collection depends on: the versions of the
+    collector, Python and the libraries, and a checksum of the Python build and all locations.
     """
     found = libraries()
     named = [f"{name}{found[name].version}" for name in ("numpy", "scipy", "scikit-learn")]
