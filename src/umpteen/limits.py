@@ -23,7 +23,7 @@ def parse_size(text: str) -> float | None:
     return None if match is None else float(match[1]) * _UNITS[match[2].lower()]
 
 
-def longest_line() -> int:
+def max_line_bytes() -> int:
     """Return how many bytes a line of a file may have, decompressed."""
     size = parse_size(_given())
     if size is None or size < _LEAST:
@@ -34,13 +34,13 @@ def longest_line() -> int:
     return int(size)
 
 
-def raise_limit() -> str:
+def limit_advice() -> str:
     """Return the advice for a line, or a manifest, that is longer than allowed.
 
-    >>> raise_limit()
+    >>> limit_advice()
     'longer than 64MB, the limit; to allow more, set the environment variable UMPTEEN_MAX_LINE=1GB'
     """
-    larger = "1GB" if longest_line() < 10**9 else "100GB"
+    larger = "1GB" if max_line_bytes() < 10**9 else "100GB"
     return (
         f"longer than {_given()}, the limit; to allow more, set the environment variable "
         f"{VARIABLE}={larger}"

@@ -10,7 +10,7 @@ import zstandard
 
 from umpteen.data import read, read_label_texts
 from umpteen.errors import DataFormatError, ParameterError
-from umpteen.limits import VARIABLE, longest_line
+from umpteen.limits import VARIABLE, max_line_bytes
 
 LEAST = 100_000
 GOOD = {
@@ -135,4 +135,4 @@ def test_a_limit_that_is_none_is_refused(monkeypatch, given):
 @pytest.mark.parametrize("given", ["", "64MB", "64 mb", "64000000", "64000kB"])
 def test_limits_as_people_write_them(monkeypatch, given):
     monkeypatch.setenv(VARIABLE, given)
-    assert longest_line() == 64_000_000
+    assert max_line_bytes() == 64_000_000

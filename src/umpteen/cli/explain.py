@@ -44,14 +44,14 @@ def explain(
 
 
 def _all_of_stdin() -> str:
-    from umpteen.limits import longest_line, raise_limit
+    from umpteen.limits import limit_advice, max_line_bytes
 
-    most, stdin = longest_line(), Stdin()
+    most, stdin = max_line_bytes(), Stdin()
     read = bytearray()
     while part := stdin.read(most):
         read += part
         if len(read) > most:
-            raise UsageError(f"the text of stdin is {raise_limit()}")
+            raise UsageError(f"the text of stdin is {limit_advice()}")
     return read.decode(errors="replace")
 
 

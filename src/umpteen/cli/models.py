@@ -29,8 +29,8 @@ Output = Annotated[
 ]
 
 OF_FIT, _OF_ANSWERS = 9, 3  # kernels that are compiled on the first run
-_until_the_end = ExitStack()
-atexit.register(_until_the_end.close)
+_at_exit = ExitStack()
+atexit.register(_at_exit.close)
 
 
 def load_model(path: Path, verify: bool | None = None) -> Any:
@@ -117,4 +117,4 @@ def note_compiling(n_kernels: int) -> None:
     """Show the progress of compilation until the command ends."""
     from umpteen.progress import compile_line
 
-    _until_the_end.enter_context(compile_line(n_kernels))
+    _at_exit.enter_context(compile_line(n_kernels))

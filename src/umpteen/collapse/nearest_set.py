@@ -18,12 +18,12 @@ from umpteen.storage import Given, NotEmpty, Shape, storable
 from umpteen.validation import check_parameters
 
 
-def _in_64_bits(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     if "means_" in state:
         state["means_"] = state["means_"].astype(np.float64)
 
 
-@storable(version=2, upgrades={1: _in_64_bits})
+@storable(version=2, upgrades={1: _from_1})
 class NearestSet(BaseEstimator):
     """The label set whose mean is nearest to a sample's features (the paper's ONN).
 

@@ -25,12 +25,12 @@ _BLOCK_LABELS = 64
 _SCORES = (-700.0, 30.0)  # of thresholds: beyond, probabilities are 0 or 1 and tell nothing apart
 
 
-def _in_64_bits(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     if "bias_" in state:
         state["bias_"] = state["bias_"].astype(np.float64)
 
 
-@storable(version=2, upgrades={1: _in_64_bits})
+@storable(version=2, upgrades={1: _from_1})
 class OneVsAll(BaseEstimator):
     """Logistic regression for each label on given features, and one threshold for all.
 

@@ -23,7 +23,7 @@ from umpteen.errors import (
     ModelVersionError,
     UmpteenError,
 )
-from umpteen.limits import longest_line, raise_limit
+from umpteen.limits import limit_advice, max_line_bytes
 from umpteen.storage.arrays import Array, write_array
 
 try:
@@ -107,8 +107,8 @@ def _content(path: Path) -> bytes:
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
         found = os.fstat(file.fileno())
-        if found.st_size > longest_line():
-            raise ModelCorruptError(f"{path} is not a valid manifest: it is {raise_limit()}")
+        if found.st_size > max_line_bytes():
+            raise ModelCorruptError(f"{path} is not a valid manifest: it is {limit_advice()}")
         return file.read(found.st_size) if stat.S_ISREG(found.st_mode) else b""
 
 

@@ -21,15 +21,15 @@ from umpteen.extras import require
 from umpteen.storage import Size, storable
 from umpteen.validation import check_parameters, check_texts, unit_rows
 
-_FEWEST_VERSION = 6  # before, a folder's own Python ran without being asked for
+_MIN_VERSION = 6  # before, a folder's own Python ran without being asked for
 
 
-def _without_name(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     if state:
         state.setdefault("encoder_name_", "unknown name")
 
 
-@storable(version=2, upgrades={1: _without_name})
+@storable(version=2, upgrades={1: _from_1})
 class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Encode texts as unit vectors with a pretrained sentence encoder; replaces a `Vectorizer`.
 
@@ -109,10 +109,10 @@ class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
 def sentence_encoder(model: str | PathLike[str]) -> Any:
     """A `SentenceTransformer` from local files, none of which is run."""
     library = require("sentence_transformers", "encoders")
-    if int(library.__version__.split(".")[0]) < _FEWEST_VERSION:
+    if int(library.__version__.split(".")[0]) < _MIN_VERSION:
         raise MissingExtraError(
             f"sentence-transformers {library.__version__} runs whatever Python code the folder "
-            f"of an encoder holds; upgrade to version {_FEWEST_VERSION} or later: "
+            f"of an encoder holds; upgrade to version {_MIN_VERSION} or later: "
             "pip install --upgrade 'umpteen[encoders]'"
         )
     try:

@@ -15,7 +15,7 @@ from umpteen.data.formats.records import (
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, ParameterError
-from umpteen.limits import longest_line
+from umpteen.limits import max_line_bytes
 
 _LONGEST_TEXT = 2**31 - 1
 _DELIMITERS = ",;\t"  # of CSV; spreadsheets write ; where numbers have decimal commas
@@ -101,7 +101,7 @@ class _RowLines:
 
     def __init__(self, source: Source) -> None:
         self.size = 0
-        self._source, self._lines, self._most = source, source.lines(), longest_line()
+        self._source, self._lines, self._most = source, source.lines(), max_line_bytes()
 
     def __iter__(self) -> Iterator[str]:
         return self

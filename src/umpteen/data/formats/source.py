@@ -13,7 +13,7 @@ from umpteen.data.formats.compression import (
     decompressed,
 )
 from umpteen.errors import DataFormatError, DatasetNotFoundError, ParameterError
-from umpteen.limits import longest_line, raise_limit
+from umpteen.limits import limit_advice, max_line_bytes
 
 Readable: TypeAlias = "str | PathLike[str] | BinaryIO"
 
@@ -56,11 +56,11 @@ class Source:
     def line_blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
         """All bytes, some at a time, cut at line ends; without a byte order mark."""
         self.head = self.head.removeprefix(_BYTE_ORDER_MARK)
-        return whole_lines(self.blocks(min(size, longest_line())), self.too_long)
+        return whole_lines(self.blocks(min(size, max_line_bytes())), self.too_long)
 
     def too_long(self, line: int) -> DataFormatError:
         """The error to raise for a line that is longer than allowed."""
-        return self.error(raise_limit(), line)
+        return self.error(limit_advice(), line)
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Numbered lines of UTF-8 text, without their newline."""
@@ -123,7 +123,7 @@ def whole_lines(
     blocks: Iterable[bytes], too_long: Callable[[int], DataFormatError]
 ) -> Iterator[bytes]:
     """The same bytes, cut at line ends; raises `too_long(number)` for a line beyond the limit."""
-    most = longest_line()
+    most = max_line_bytes()
     rest: list[bytes] = []
     size, n_lines = 0, 0
     for block in blocks:
