@@ -201,7 +201,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     n_features_in_: Annotated[int, storage.Size("features")]
-    n_labels_: Annotated[int, storage.Size("labels"), storage.Within(1, 2**31)]
+    n_labels_: Annotated[int, storage.Size("labels"), storage.Within(1, 2**27)]
     single_label_: bool
     labels_per_sample_: Annotated[int, storage.Within(1, 2**31)]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import umpteen
-from umpteen.errors import ModelCorruptError
+from umpteen.errors import ModelCorruptError, UmpteenError
 
 from .golden import WITH_TORCH
 from .tampering import GOLDEN, Folder
@@ -116,3 +116,33 @@ def _number_of(content: object, field: str) -> int:
             if found >= 0:
                 return found
     return -1
+
+
+def test_an_array_is_named_once(tmp_path: Path) -> None:
+    """A folder of a few megabytes could otherwise become lists of a terabyte."""
+    folder = _folder("LabelTree")
+    folder.manifest["model"]["object"]["state"]["more_"] = [{"numbers": 0}] * 3
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match="names array 0 twice"):
+        umpteen.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "000000000000-0.npy"])
+def test_links_out_of_the_folder_are_not_followed(name: str, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    _folder("NearestCentroid").write(tmp_path / "model")
+    (tmp_path / "model" / name).rename(tmp_path / "elsewhere")
+    (tmp_path / "model" / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UmpteenError, match=r"is a link|not a regular file"):
+        umpteen.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("depth", [300, 900, 980, 1000, 100_000])
+def test_a_manifest_that_is_nested_deeply_is_refused(depth: int, tmp_path: Path) -> None:
+    folder = _folder("NearestCentroid")
+    folder.write(tmp_path)
+    text = (tmp_path / "manifest.json").read_text()
+    nested = "[" * depth + "]" * depth
+    (tmp_path / "manifest.json").write_text(text.replace('"kind"', f'"x": {nested}, "kind"', 1))
+    with pytest.raises(ModelCorruptError):
+        umpteen.load(tmp_path)

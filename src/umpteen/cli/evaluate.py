@@ -59,10 +59,10 @@ def evaluate(
         report = loaded.evaluate(samples.texts, samples.labels, title=_title(model, file))
     else:
         report = _evaluate_matrix(loaded, file, reading)
-    show(report.to_dict(), json, report)
-    if html is not None:
+    if html is not None:  # before the table, whose reader may go away (`| head`)
         report.to_html(html)
         say(f"wrote {html}")
+    show(report.to_dict(), json, report)
 
 
 @reads_file

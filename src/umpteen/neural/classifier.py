@@ -40,7 +40,7 @@ from umpteen.validation import (
 )
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
-_FEW = 1_000_000  # weights: options up to this are possible in any network
+_FEW = 10_000  # weights: options up to this are possible in any network
 _ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
 _MOST_JUDGED = 5
 _NOT_OF_TRAINING = ("checkpoint", "checkpoint_every", "decoder", "device", "n_jobs", "verbose")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from umpteen.errors import MissingExtraError, ParameterError
@@ -86,7 +87,7 @@ def _largest(value: Any) -> int:
         value = [getattr(value, each.name) for each in fields(value)]
     if isinstance(value, list | tuple):
         return max((_largest(each) for each in value), default=0)
-    return int(value) if isinstance(value, int) else 0
+    return int(value) if isinstance(value, int | np.integer) else 0
 
 
 def recipe(cls: type[nn.Module], **options: Any) -> Recipe:

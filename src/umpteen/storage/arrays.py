@@ -75,6 +75,8 @@ def number_dtype(name: str) -> np.dtype[Any]:
 
 
 def _opened(path: Path) -> BinaryIO:
+    if path.is_symlink():
+        raise ModelCorruptError(f"{path} is a link: copy the file itself into the model folder")
     with suppress(FileNotFoundError):  # a save may remove it at this moment
         if path.is_file():  # a pipe would wait for its writer
             return path.open("rb")

@@ -13,6 +13,8 @@ from umpteen.errors import ModelCorruptError, UmpteenError
 from umpteen.storage.declarations import BINDING, VALUES, Given, Sizes
 from umpteen.storage.registry import is_estimator, is_fitted, is_storable
 
+_LARGEST = 2**63 - 1
+
 _PLAIN: dict[Any, tuple[type, ...]] = {
     int: (int, np.integer),
     float: (float, int, np.floating, np.integer),
@@ -141,6 +143,9 @@ def _declared(cls: Any) -> dict[str, Any]:
 def _check_parameters(estimator: Any, where: str) -> None:
     constraints = getattr(type(estimator), "_parameter_constraints", {})
     parameters = estimator.get_params(deep=False)
+    for name, given in parameters.items():
+        if type(given) is int and not -_LARGEST <= given <= _LARGEST:
+            raise _corrupt(where, f"has {name} beyond 64 bits")
     try:
         validate_parameter_constraints(constraints, parameters, type(estimator).__name__)
     except InvalidParameterError as error:

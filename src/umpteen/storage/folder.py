@@ -59,13 +59,13 @@ def write_model(folder: Path, content: Any, arrays: list[Array]) -> None:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The checked manifest of the model in `folder`."""
     path = folder / _MANIFEST
-    if not path.is_file():
+    if not path.is_file() or path.is_symlink():
         raise ModelNotFoundError(_not_found(folder))
     manifest = _parse(path)
     if manifest is None:
         raise ModelCorruptError(f"{path} is damaged: copy the whole model folder again")
     _check_version(manifest, folder)
-    if _checksum(manifest) != manifest.get("checksum"):
+    if not _has_checksum(manifest):
         raise ModelCorruptError(
             f"{path} was edited or damaged (its checksum differs): copy the model folder again"
         )
@@ -84,7 +84,7 @@ def _not_found(folder: Path) -> str:
         return f"there is no folder {folder}: check the path, or save a model there first"
     if not folder.is_dir():
         return f"{folder} is a file; a model is a folder, as model.save(path) makes it"
-    if os.path.lexists(folder / _MANIFEST):
+    if os.path.lexists(folder / _MANIFEST):  # a link, a pipe, a folder
         return f"{folder / _MANIFEST} is not a regular file; save the model again"
     return f"{folder} holds no {_MANIFEST}, so no model was ever completely saved there"
 
@@ -121,6 +121,13 @@ def _check_version(manifest: dict[str, Any], folder: Path) -> None:
             f"{folder} was saved in format {number} (with {manifest.get('versions')}), and this "
             f"version of umpteen reads up to format {FORMAT}: pip install --upgrade umpteen"
         )
+
+
+def _has_checksum(manifest: dict[str, Any]) -> bool:
+    try:
+        return _checksum(manifest) == manifest.get("checksum")
+    except RecursionError:  # nested more deeply than a save writes
+        return False
 
 
 def _checksum(manifest: dict[str, Any]) -> int:

@@ -27,7 +27,8 @@ def unpack(content: Json, arrays: list[Array], made_by: str = "") -> Any:
 
 class _Unpacker:
     def __init__(self, arrays: list[Array], made_by: str) -> None:
-        self.arrays = arrays
+        self._arrays = arrays
+        self._unused = set(range(len(arrays)))
         self.made_by = made_by
 
     def unpack(self, content: Json) -> Any:
@@ -38,6 +39,13 @@ class _Unpacker:
         ((kind, value),) = content.items()
         return self._kinds[kind](self, value)
 
+    def _take(self, number: int) -> Array:
+        """An array, once: a small folder must not become a large model by naming it often."""
+        if number not in self._unused:
+            raise ModelCorruptError(f"manifest.json names array {number!r} twice, or there is none")
+        self._unused.remove(number)
+        return self._arrays[number]
+
     def _float(self, text: str) -> float:
         return float(text)
 
@@ -45,13 +53,13 @@ class _Unpacker:
         return np.frombuffer(bytes.fromhex(content["hex"]), number_dtype(content["dtype"]))[0]
 
     def _array(self, number: int) -> Array:
-        return self.arrays[number]
+        return self._take(number)
 
     def _numbers(self, number: int) -> list[Any]:
-        return list(self.arrays[number].tolist())
+        return list(self._take(number).tolist())
 
     def _texts(self, content: Json) -> list[str]:
-        text: str = self.arrays[content["utf8"]].tobytes().decode("utf-8", "surrogatepass")
+        text: str = self._take(content["utf8"]).tobytes().decode("utf-8", "surrogatepass")
         texts = text.split(content["separator"])
         if len(texts) != content["count"]:
             raise ModelCorruptError(
@@ -65,6 +73,8 @@ class _Unpacker:
 
     def _dict(self, content: Json) -> dict[str, Any]:
         keys, values = self.unpack(content["keys"]), self.unpack(content["values"])
+        if not all(type(key) is str for key in keys):
+            raise ModelCorruptError("manifest.json has a dict whose keys are not texts")
         return dict(zip(keys, values, strict=True))
 
     def _csr_matrix(self, content: Json) -> Any:
@@ -76,7 +86,7 @@ class _Unpacker:
     def _fill(self, cls: Any, content: Json) -> Any:
         """The parts are set afterwards: the constructor would read all of them."""
         data, indices, indptr = (
-            self.arrays[content[part]] for part in ("data", "indices", "indptr")
+            self._take(content[part]) for part in ("data", "indices", "indptr")
         )
         shape = tuple(content["shape"])
         _check_csr(data, indices, indptr, shape)
