@@ -110,7 +110,7 @@ def test_an_epoch_that_is_continued_mines_nothing_anew(data):
 
 def test_labels_are_drawn_by_a_power_of_their_frequency(data):
     batches = _batches(data, power=0.45)
-    counts = np.asarray(data[2].sum(axis=0)).ravel()
+    counts = np.asarray(data[2].sum(axis=0), np.float64).ravel()
     np.testing.assert_allclose(batches.chances, counts**0.45 / (counts**0.45).sum())
 
 

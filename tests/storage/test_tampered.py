@@ -6,7 +6,9 @@ A few cases of each kind; `python -m tests.storage.tampering 10000` runs as many
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import pytest
 import umpteen
 from umpteen.errors import ModelCorruptError, UmpteenError
 
-from .golden import WITH_TORCH
+from .golden import WITH_TORCH, ask, samples
 from .tampering import GOLDEN, Folder
 
 ROOT = Path(__file__).parents[2]
@@ -146,3 +148,83 @@ def test_a_manifest_that_is_nested_deeply_is_refused(depth: int, tmp_path: Path)
     (tmp_path / "manifest.json").write_text(text.replace('"kind"', f'"x": {nested}, "kind"', 1))
     with pytest.raises(ModelCorruptError):
         umpteen.load(tmp_path)
+
+
+def _changed(name: str, change: Callable[[Any], object], path: Path) -> Path:
+    """A model that was loaded, changed and saved again."""
+    (path / "before").mkdir()
+    _folder(name).write(path / "before")
+    model = umpteen.load(path / "before")
+    change(model)
+    umpteen.storage.save(model, path / "after")
+    return path / "after"
+
+
+def _dead_end(model: Any) -> None:
+    """The root has two children; the first has none, the second leads on."""
+    (tree,) = model.trees_
+    tree.hierarchy.first_child = np.array([1, 3, 3, 3 + len(tree.hierarchy.label_order)], np.int32)
+
+
+def _many_levels(index: Any) -> None:
+    graph, n_levels = index.graph, 31
+    graph.n_levels = np.full(len(graph.ids), n_levels, np.int32)
+    graph.links = np.zeros(len(graph.ids) * graph.n_links * (n_levels + 1), np.int32)
+
+
+def _no_labels_in_sets(model: Any) -> None:
+    model.averages_.multiplicities[:] = 0
+
+
+def _large_sets(model: Any) -> None:
+    model.averages_.multiplicities[:] = 10**7
+
+
+def _very_long_features(tagger: Any) -> None:
+    tagger.vectorizer_.ngrams = 10**6
+
+
+def _text_for_a_vectorizer(tagger: Any) -> None:
+    tagger.vectorizer_ = "text"
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "message"),
+    [
+        ("LabelTree", _dead_end, "not equally deep|without children|other nodes"),
+        ("NearestSet-unseen", _no_labels_in_sets, "multiplicities holds numbers"),
+        ("NearestSet-unseen", _large_sets, "has sets of 10000000 out of 5 labels"),
+        ("Tagger", _very_long_features, "no feature has more than 2 words"),
+        ("Tagger", _text_for_a_vectorizer, "in place of a vectorizer"),
+        ("LabelIndex-hnsw", _many_levels, "the search graph .* is damaged"),
+    ],
+)
+def test_what_compiled_code_relies_on_is_checked(model, change, message, tmp_path) -> None:
+    if model in WITH_TORCH:
+        pytest.importorskip("torch")
+    folder = _changed(model, change, tmp_path)
+    with pytest.raises(ModelCorruptError, match=message):
+        ask(umpteen.load(folder))
+
+
+def test_no_more_threads_than_cores_walk_a_graph(tmp_path: Path) -> None:
+    pytest.importorskip("faiss")
+    folder = _changed("LabelIndex-hnsw", lambda index: setattr(index, "n_jobs", 10**6), tmp_path)
+    assert ask(umpteen.load(folder))["labels"].shape == (6, 5)
+
+
+def test_a_checkpoint_of_other_sizes_is_refused(tmp_path: Path) -> None:
+    """Training on from it would write out of bounds."""
+    X, Y = samples()
+    settings = {"epochs": 1, "random_state": 0, "checkpoint": str(tmp_path)}
+    umpteen.AdversarialSoftmax(**settings).fit(X, Y)
+    kept = umpteen.load(tmp_path)
+    model = kept.state.model
+    model.weights, model.biases = model.weights[:1], model.biases[:1]
+    model.weight_squares, model.bias_squares = (
+        model.weight_squares[: model.weights.nnz],
+        model.biases,
+    )
+    umpteen.storage.save(kept, tmp_path)
+    with pytest.raises(ModelCorruptError, match=r"model\.weights has shape \(1, 24\)"):
+        umpteen.AdversarialSoftmax(**settings).fit(X, Y)

@@ -1,6 +1,6 @@
 """Where the features of label sets never seen would be: the tag-wise average property at work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen.kernels.set_search import search_sets
 from umpteen.metrics.label_sets import LabelSets
-from umpteen.storage import Shape, Within, storable
+from umpteen.storage import Shape, Sizes, Within, storable
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -33,11 +33,16 @@ class TagAverages:
     """
 
     vectors: Annotated[FloatArray, Shape("labels", "dim")]
-    multiplicities: Annotated[IntArray, Shape("m"), Within(0, 2**31)]
+    multiplicities: Annotated[IntArray, Shape("m"), Within(1, 2**31)]
     scales: Annotated[FloatArray, Shape("m")]
     offsets: Annotated[FloatArray, Shape("m", "dim")]
     least: float  # smallest inner product of two labels' vectors
     seen: Annotated[npt.NDArray[np.uint64], Shape("seen")]  # (n_sets,), sorted
+
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield errors of a loaded object: sets of more labels than there are."""
+        if self.multiplicities.max(initial=1) > len(self.vectors):
+            yield f"has sets of {self.multiplicities.max()} out of {len(self.vectors)} labels"
 
     @classmethod
     def of(cls, sets: LabelSets) -> Self:

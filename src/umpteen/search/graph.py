@@ -40,7 +40,7 @@ def require_library() -> Any:
 class Graph:
     """Nodes stand for vectors and are linked to near ones, on one level or, a few, on more."""
 
-    n_links: Annotated[int, Within(1, 2**16)]  # per node and level, twice as many on the lowest
+    n_links: Annotated[int, Within(2, 2**16)]  # per node and level, twice as many on the lowest
     entry: int  # the node where every walk begins
     ids: Annotated[IntArray, Shape("nodes")]  # which vector a node stands for
     n_levels: Annotated[IntArray, Shape("nodes"), Within(1, _MOST_LEVELS)]
@@ -75,7 +75,9 @@ class Graph:
     ) -> IntArray:
         """Ids (queries, k) of near vectors, in no order; -1 where fewer were found."""
         faiss, native = require_library(), self._native(vectors)
-        settings = faiss.SearchParametersHNSW(efSearch=max(width, k), sel=self._selector())
+        settings = faiss.SearchParametersHNSW(
+            efSearch=max(min(width, len(self.ids)), k), sel=self._selector()
+        )
         with _threads(n_jobs):
             _, nodes = native.search(queries, k, params=settings)
         return np.where(nodes >= 0, self.ids[nodes], np.int32(-1))
@@ -109,7 +111,7 @@ class Graph:
         if not len(self.ids):
             return native
         offsets = self._offsets()
-        self._check(len(vectors), offsets)
+        self._check(len(vectors), offsets, native.hnsw.cum_nneighbor_per_level.size())
         native.storage.add(vectors[self.ids])
         native.ntotal = len(self.ids)
         for values, place in (
@@ -127,13 +129,13 @@ class Graph:
         sizes = self.n_links * (self.n_levels.astype(np.int64) + 1)
         return np.concatenate([[0], np.cumsum(sizes)])
 
-    def _check(self, n_vectors: int, offsets: npt.NDArray[np.int64]) -> None:
+    def _check(self, n_vectors: int, offsets: npt.NDArray[np.int64], most_levels: int) -> None:
         """Walking over links that lead nowhere would crash."""
         n_nodes = len(self.ids)
         fits = (
             len(self.n_levels) == len(self.hidden) == n_nodes
             and _all_within(self.ids, 0, n_vectors)
-            and _all_within(self.n_levels, 1, _MOST_LEVELS)
+            and _all_within(self.n_levels, 1, most_levels)
             and 0 <= self.entry < n_nodes
             and self.n_levels[self.entry] == self.n_levels.max()
             and len(self.links) == offsets[-1]
@@ -162,7 +164,7 @@ def _all_within(values: IntArray, low: int, end: int) -> bool:
 def _threads(n_jobs: int | None) -> Iterator[None]:
     faiss = require_library()
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(parallel.n_threads(n_jobs))
+    faiss.omp_set_num_threads(min(parallel.n_threads(n_jobs), parallel.n_threads(-1)))
     try:
         yield
     finally:

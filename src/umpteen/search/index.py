@@ -8,6 +8,7 @@ import numpy as np
 
 from umpteen import parallel, storage
 from umpteen.base import TopK
+from umpteen.errors import ParameterError
 from umpteen.kernels.nearest import rank_candidates
 from umpteen.search.exact import exact_topk
 from umpteen.search.graph import Graph, is_available, require_library
@@ -28,6 +29,7 @@ Use = Literal["batch", "single"]
 
 # Numbers in the table of vectors from which a graph answers sooner than the comparison of all.
 _GRAPH_PAYS = {"single": 3_000_000, "batch": 150_000_000}
+_FEWEST_LINKS = 2
 _A_BATCH = 64  # queries in one call
 _MOST_BY_GRAPH = 0.25  # of the labels; to find more, a walk visits nearly all
 
@@ -64,7 +66,7 @@ class LabelIndex:
 
     method: Method
     use: Use
-    n_links: Annotated[int, storage.Within(1, 2**31)]
+    n_links: Annotated[int, storage.Within(2, 2**16)]
     build_width: Annotated[int, storage.Within(1, 2**31)]
     beam_width: Annotated[int, storage.Within(1, 2**31)]
     n_jobs: Annotated[int, storage.Within(-1, 2**31)] | None
@@ -86,6 +88,8 @@ class LabelIndex:
         self.method = check_option(method, "method", get_args(Method))
         self.use = check_option(use, "use", get_args(Use))
         self.n_links = check_k(n_links, "n_links")
+        if n_links < _FEWEST_LINKS:
+            raise ParameterError(f"n_links={n_links} makes no graph: use {_FEWEST_LINKS} or more")
         self.build_width = check_k(build_width, "build_width")
         self.beam_width = check_k(beam_width, "beam_width")
         self.n_jobs = n_jobs

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import storage
 from umpteen.base import ExtremeClassifier, TopK
-from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+from umpteen.errors import LabelsError, LabelsShapeError, ModelCorruptError, ParameterError
 from umpteen.kernels import sampled_softmax as kernel
 from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.choices import OBJECTIVES, check_choices, noise_for
@@ -216,11 +216,17 @@ class AdversarialSoftmax(ExtremeClassifier):
         seed = check_seed(self.random_state)
         settings = deciding_settings(self, _NOT_OF_THE_RESULT, seed)
         mark = fingerprint(X, Y, settings) if self.checkpoint else ""
-        kept = read_checkpoint(self.checkpoint, Kept, mark) if self.checkpoint else None
+        sizes = {"features": int(X.shape[1]), "labels": int(Y.shape[1])}
+        kept = read_checkpoint(self.checkpoint, Kept, mark, sizes) if self.checkpoint else None
         state = kept.state if kept else None
         seed = state.seed if state else seed
         training, judges = hold_out(X, Y, self.validation_fraction, seed)
         self.counts_, self.feature_length_ = training.counts, typical_length(training.X)
+        if state is not None and len(state.bounds) != len(training):
+            raise ModelCorruptError(
+                f"the checkpoint in {str(self.checkpoint)!r} is of {len(state.bounds):,} samples, "
+                f"and there are {len(training):,}: remove it to begin anew"
+            )
         if state is None:
             noise, bounds = self._new_noise(training), np.full(len(training), float(Y.shape[1]))
             start = start_at_centroids(training.X, training.Y, float(self.centroid_scale))

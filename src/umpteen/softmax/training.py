@@ -1,13 +1,13 @@
 """Train linear scores epoch by epoch, with the best ones kept, and go on after an interruption."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
 from umpteen.kernels.sampled_softmax import Rules
 from umpteen.progress import Bar
@@ -16,7 +16,7 @@ from umpteen.softmax.noise import Noise
 from umpteen.softmax.parts import Judgement
 from umpteen.softmax.refreshing import refreshed
 from umpteen.softmax.weights import DenseScores, SparseScores
-from umpteen.storage import Given, storable
+from umpteen.storage import Given, Shape, Sizes, storable
 from umpteen.validation import Features
 
 _CHUNK = 16_384  # visits whose negatives are drawn at a time
@@ -47,15 +47,21 @@ class State:
 
     model: Annotated[Model, Given("features", "labels")]
     noise: Annotated[Noise, Given("features", "labels")]
-    bounds: npt.NDArray[np.float64]  # one per sample, of augment-and-reduce
+    bounds: Annotated[npt.NDArray[np.float64], Shape("samples")]  # of augment-and-reduce
     seed: int
     epoch: int = 0
     seconds: float = 0.0
     validation_scores: list[float] = field(default_factory=list)
-    best: Model | None = None
-    best_noise: Noise | None = None  # which its scores were learned against
+    best: Annotated[Model, Given("features", "labels")] | None = None
+    best_noise: Annotated[Noise, Given("features", "labels")] | None = None  # of `best`
     best_discount: float = 0.0
     best_score: float = -1.0
+
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield errors of a loaded object: squares that only a model at rest has."""
+        weights, squares = self.model.weights, self.model.weight_squares
+        if squares.size != (weights.nnz if issparse(weights) else weights.size):
+            yield f"has squares of shape {squares.shape}, too few to train on"
 
     def noted(self, judgement: Judgement) -> None:
         """Keep the model if none before had a better precision; the start is no epoch."""
@@ -78,7 +84,7 @@ class Kept:
     """A state on disk."""
 
     fingerprint: str
-    state: State
+    state: Annotated[State, Given("features", "labels")]
 
 
 def train(

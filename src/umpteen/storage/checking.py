@@ -23,9 +23,9 @@ _PLAIN: dict[Any, tuple[type, ...]] = {
 }
 
 
-def check_loaded(model: Any) -> None:
+def check_loaded(model: Any, sizes: Sizes | None = None) -> None:
     """Raise `ModelCorruptError` unless a model and all within are as their classes declare."""
-    _check_object(model, {}, type(model).__name__)
+    _check_object(model, sizes or {}, type(model).__name__)
 
 
 def _check_object(value: Any, given: Sizes, where: str) -> None:
@@ -111,6 +111,8 @@ def _is_a(value: Any, hint: Any) -> bool:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _is_a(value, arguments[0])
+    if origin in (Union, types.UnionType):
+        return any(_is_a(value, each) for each in arguments)
     if hint is Any or getattr(hint, "_is_protocol", False):
         return True
     if hint is None or hint is type(None):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from umpteen.errors import ModelNotFoundError, ModelPathError
+from umpteen.storage.checking import check_loaded
 
 Kind = TypeVar("Kind")
 
@@ -41,10 +42,16 @@ def deciding_settings(model: Any, but: tuple[str, ...], seed: int) -> dict[str, 
     return settings
 
 
-def read_checkpoint(folder: str | PathLike[str], kind: type[Kind], expected: str) -> Kind | None:
+def read_checkpoint(
+    folder: str | PathLike[str],
+    kind: type[Kind],
+    expected: str,
+    sizes: dict[str, int] | None = None,
+) -> Kind | None:
     """The checkpoint in a folder, an object of `kind`; None if there is nothing yet.
 
-    Its `fingerprint` must be the `expected` one: it belongs to the same training.
+    Its `fingerprint` must be the `expected` one: it belongs to the same training. `sizes` are those
+    of the training, which its declarations name.
     """
     from umpteen.storage import load
 
@@ -63,4 +70,5 @@ def read_checkpoint(folder: str | PathLike[str], kind: type[Kind], expected: str
             "settings: pass the same as then to continue it, choose another folder, or remove this "
             "one to begin anew"
         )
+    check_loaded(found, sizes)
     return found

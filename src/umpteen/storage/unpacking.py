@@ -164,7 +164,7 @@ def _check_csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...
         and len(indptr) == shape[0] + 1
         and indices.dtype == indptr.dtype in (np.int32, np.int64)
         and data.dtype.isnative
-        and data.dtype.kind in "biuf"
+        and (data.dtype.kind in "biu" or data.dtype in (np.float32, np.float64))
         and indptr[0] == 0
         and indptr[-1] == len(indices) == len(data)
         and is_rising(indptr)

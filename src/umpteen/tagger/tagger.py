@@ -1,6 +1,6 @@
 """Tagger: texts in, label names out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Self, overload
@@ -17,7 +17,8 @@ from umpteen.errors import NotFittedError, ParameterError
 from umpteen.linear import LabelTree
 from umpteen.progress import compile_line
 from umpteen.report import Report
-from umpteen.storage import Given, Shape, Within
+from umpteen.storage import Given, Shape, Sizes, Within
+from umpteen.storage.registry import is_storable
 from umpteen.tagger.calibration import Calibration, hold_out
 from umpteen.tagger.evaluating import evaluate_tagger
 from umpteen.tagger.evidence import seen_features, without_guesses
@@ -100,6 +101,13 @@ class Tagger(BaseEstimator):
     held_out_: Annotated[HeldOut, Given("labels")] | None
     thresholds_: Annotated[Thresholds, Given("labels")] | None
     replay_: Annotated[Replay, Given("features", "labels")]
+
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield errors of a loaded object: parts that cannot do what is asked of them."""
+        if not hasattr(self.vectorizer_, "transform") or not is_storable(self.vectorizer_):
+            yield f"has a {type(self.vectorizer_).__name__} in place of a vectorizer"
+        if not hasattr(self.classifier_, "n_labels_"):
+            yield "has a classifier that is not fitted"
 
     def __init__(
         self,

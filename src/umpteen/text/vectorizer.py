@@ -22,6 +22,9 @@ from umpteen.text.runs import EMPTY, Table, named_runs, stop_table, table_faults
 from umpteen.text.vocabulary import Counts, Vocabulary
 from umpteen.validation import N_JOBS, check_parameters, check_texts
 
+_FEWEST_HASHED = 2  # one half for words, one for longer runs
+_MOST_WORDS = 100  # in a feature of a loaded model
+
 
 @storable
 class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -92,6 +95,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         n_known = self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.runs)
         if not 0 < n_known <= self.n_features_ or not 0 <= self.n_first_ <= self.n_features_:
             yield f"has {n_known} features in {self.n_features_} columns"
+        most = _MOST_WORDS if self.vocabulary_ is None else self.vocabulary_.runs.shape[1]
+        if not 1 <= self.ngrams <= most:
+            yield f"has ngrams={self.ngrams}, and no feature has more than {most} words"
+        if self.vocabulary_ is None and self.n_features_ < _FEWEST_HASHED:
+            yield f"has {self.n_features_} columns for hashes, expected {_FEWEST_HASHED} or more"
         yield from table_faults(self.stop_table_)
 
     def __init__(

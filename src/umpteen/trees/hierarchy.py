@@ -38,8 +38,10 @@ class Hierarchy:
             yield f"does not have {n_nodes} nodes over {len(self.label_order)} labels"
         elif (np.diff(first) < 0).any() or (first[:-1] <= np.arange(n_nodes)).any():
             yield "has children that do not come after their parents"
-        elif self.layers()[-1].stop != n_nodes:
+        elif (leaves := self.layers()[-1]).stop != n_nodes:
             yield "has labels that are not equally deep"
+        elif (np.diff(first)[: leaves.start] == 0).any():  # only leaves lose all their labels
+            yield "has inner nodes without children"
 
     @property
     def n_nodes(self) -> int:
