@@ -159,7 +159,7 @@ def test_names_are_the_ones_people_type(pydocs):
     expected = (
         "asyncio.gather collections.abc.Mapping.get len math.sqrt numpy.absolute "
         "numpy.linalg.lstsq numpy.ndarray.reshape os.listdir os.path.exists os.path.join "
-        "pathlib.Path.exists scipy.optimize.least_squares scipy.stats.norm sklearn.linear_model"
+        "pathlib.Path.mkdir scipy.optimize.least_squares scipy.stats.norm sklearn.linear_model"
         ".Ridge sklearn.linear_model.Ridge.fit str.join sys.displayhook sys.excepthook "
         "unittest.TestCase.assertEqual"
     )

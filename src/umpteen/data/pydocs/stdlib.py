@@ -22,7 +22,10 @@ _SKIPPED = (
     "pydoc_data site-packages test tests this turtledemo"
 )
 # Written in one module, typed as another, with no import that says so.
-_KNOWN_AS = {"genericpath": "os.path", "posixpath": "os.path", "_pyio": "io"}
+_KNOWN_AS = {
+    "genericpath": "os.path", "posixpath": "os.path", "_pyio": "io",
+    "_collections_abc": "collections.abc",  # from 3.13 on
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

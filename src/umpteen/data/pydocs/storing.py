@@ -21,7 +21,7 @@ from umpteen.data.pydocs.assemble import Collection
 from umpteen.data.pydocs.libraries import libraries
 from umpteen.data.samples import Samples
 
-COLLECTOR_VERSION = 2  # raise it with any change to what is collected
+COLLECTOR_VERSION = 3  # raise it with any change to what is collected
 
 
 def cached(collect: Callable[[], bytes]) -> Collection:
