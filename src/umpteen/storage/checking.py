@@ -75,9 +75,10 @@ class _Entry:
 
 def _entries(value: Any, hint: Any, where: str, notes: tuple[Any, ...] = ()) -> Iterator[_Entry]:
     """A value and those in it, each found to be of its type."""
+    hint = _written_out(hint)
     if get_origin(hint) is Annotated:
         hint, *more = get_args(hint)
-        notes = (*notes, *more)
+        hint, notes = _written_out(hint), (*notes, *more)
     if get_origin(hint) in (Union, types.UnionType):
         alternatives = [each for each in get_args(hint) if _is_a(value, each)]
         if not alternatives:
@@ -108,6 +109,7 @@ def _members(value: Any, hint: Any) -> Iterator[tuple[Any, Any]]:
 
 def _is_a(value: Any, hint: Any) -> bool:
     """Whether a value is of a type, as far as can be seen without looking inside."""
+    hint = _written_out(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _is_a(value, arguments[0])
@@ -128,6 +130,14 @@ def _is_a(value: Any, hint: Any) -> bool:
         is_flag = isinstance(value, bool | np.bool_)
         return isinstance(value, _PLAIN[hint]) and is_flag == (hint is bool)
     return isinstance(value, origin or hint)
+
+
+def _written_out(hint: Any) -> Any:
+    """What an alias of the form `type NDArray[T] = ...` stands for; newer numpy has such."""
+    origin = get_origin(hint)
+    if hasattr(origin, "__value__"):
+        return origin.__value__[get_args(hint)]
+    return getattr(hint, "__value__", hint)
 
 
 @cache
