@@ -1,9 +1,11 @@
 """A bar where somebody watches, silence in logs and pipes."""
 
+import io
+
 import pytest
 from numba import njit
 
-from umpteen.progress import compile_line, progress_bar
+from umpteen.progress import compile_line, progress_bar, status_line
 
 
 def count_to_three(verbose):
@@ -31,6 +33,27 @@ def test_drawn_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     count_to_three("auto")
     assert "Counting" in capsys.readouterr().err
+
+
+def test_bars_on_a_terminal_leave_nothing_behind(monkeypatch):
+    """A program that predicts forty times would otherwise end in forty bars."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    count_to_three("auto")
+    assert "3/3" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\x1b[2K")  # erases the line of the bar
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_status_line_is_erased(monkeypatch):
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with status_line("Reading"):
+        assert terminal.getvalue().endswith("Reading")
+    assert terminal.getvalue().endswith("\x1b[K")
 
 
 def test_errors_pass_through():

@@ -209,6 +209,11 @@ def refusals(tmp_path):
         yield "/dev/fd/987", "/dev/fd/987 cannot be written: it is not open for writing"
 
 
+def test_a_name_that_no_file_can_have_is_refused(tmp_path):
+    with pytest.raises(NotWritableError, match="null"):
+        put(tmp_path / "a\0b")
+
+
 def test_what_cannot_be_written_is_refused_and_left_alone(tmp_path):
     for path, message in refusals(tmp_path):
         before = sorted(tmp_path.iterdir())

@@ -30,6 +30,8 @@ class _RichBar(Bar):
 def progress_bar(description: str, total: float, verbose: Verbose = "auto") -> Iterator[Bar]:
     """Show a bar while the block runs: `"auto"` only on a terminal, `True` always, `False` never.
 
+    A finished bar is erased with `"auto"` and stays with `True`.
+
     >>> with progress_bar("Counting", total=3, verbose=False) as bar:
     ...     for _ in range(3):
     ...         bar.advance()
@@ -56,10 +58,27 @@ def progress_bar(description: str, total: float, verbose: Verbose = "auto") -> I
         TextColumn("{task.fields[fields]}"),
         TextColumn("{task.fields[compiling]}"),
     )
-    with Progress(*columns, console=Console(stderr=True)) as display:
+    with Progress(*columns, console=Console(stderr=True), transient=verbose is not True) as display:
         task = display.add_task(description, total=total, fields="", compiling="")
         with _compiling.shown_by(lambda text: display.update(task, compiling=text)):
             yield _RichBar(display, task)
+
+
+@contextmanager
+def status_line(text: str, verbose: Verbose = "auto") -> Iterator[None]:
+    """Show a line while the block runs, where nothing can be counted; `verbose` as for a bar.
+
+    >>> with status_line("Reading", verbose=False):
+    ...     pass
+    """
+    if not _is_shown(verbose):
+        yield
+        return
+    _rewrite_line(text)
+    try:
+        yield
+    finally:
+        _rewrite_line("")
 
 
 @contextmanager

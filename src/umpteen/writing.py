@@ -132,6 +132,8 @@ def _checked(place: Path) -> os.stat_result | None:
         found = None
     except OSError as problem:
         raise _refused(place, problem) from None
+    except ValueError as problem:  # a character that no file name may have
+        raise NotWritableError(f"{str(place)!r} cannot be written: {problem}") from None
     if found is not None and stat.S_ISDIR(found.st_mode):
         raise NotWritableError(f"{place} is a folder; give the name of a file in it")
     if found is not None and not os.access(place, os.W_OK):

@@ -38,6 +38,13 @@ def test_fit_on_a_terminal_says_what_to_do_next(call, folder, tmp_path):
     assert um.load(tmp_path / "m").calibration_ is None
 
 
+def test_fit_says_that_scores_of_few_texts_are_no_probabilities(call, tmp_path):
+    lines = [json.dumps({"text": f"word{i % 3}", "labels": [str(i % 3)]}) for i in range(49)]
+    (tmp_path / "few.jsonl").write_text("\n".join(lines))
+    out, _ = call("fit", tmp_path / "few.jsonl", "-o", tmp_path / "m", "--table")
+    assert "not probabilities, which take 50 texts or more" in out
+
+
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "ft", "jsonl.xz"])
 def test_every_format_gives_the_same_model(ask, folder, model, tmp_path, kind):
     file = tmp_path / f"train.{kind}"

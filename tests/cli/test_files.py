@@ -153,7 +153,8 @@ def test_a_page_and_the_table_share_a_log_in_their_order(folder, model, tmp_path
     log = (tmp_path / "log").read_text()
     page, table = log.split("</html>\n")
     assert page.startswith("<!doctype html>")
-    assert table.startswith("{") and "precision@1" in table
+    assert table.startswith("{")
+    assert "precision@1" in table
     assert table.endswith("done\n")
 
 

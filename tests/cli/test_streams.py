@@ -71,7 +71,7 @@ def test_a_model_is_not_written_into_by_what_was_meant_for_stdout(folder, tmp_pa
 def test_a_full_disk_is_one_line(model, folder, command):
     done = in_shell(command, ">/dev/full", model, folder)
     assert done.returncode == 1
-    assert done.stderr == b"umpteen: error: No space left on device\n"
+    assert done.stderr == b"umpteen: error: the output: No space left on device\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import umpteen as um
-from umpteen.neural.device import one_thread
+from umpteen.errors import ParameterError
+from umpteen.neural.device import find_device, one_thread
 
 USERS = 3  # threads that the user chose
 
@@ -54,6 +55,11 @@ def two():
     yield found
     for each in found:
         each.pool.shutdown()
+
+
+def test_a_device_that_computes_nothing_is_refused():
+    with pytest.raises(ParameterError, match="computes no values"):
+        find_device("meta")
 
 
 @pytest.mark.parametrize("used_before", [True, False])

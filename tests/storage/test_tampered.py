@@ -16,7 +16,7 @@ import pytest
 import umpteen
 from umpteen.errors import ModelCorruptError, UmpteenError
 
-from .golden import WITH_TORCH, ask, samples
+from .golden import WITH_TORCH, ask, samples, texts
 from .tampering import GOLDEN, Folder
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +104,14 @@ def test_paths_are_neither_saved_nor_taken_from_a_model(tmp_path: Path) -> None:
     assert model.checkpoint is None
     model.set_params(checkpoint="mine").save(tmp_path / "again")
     assert "checkpoint" not in (tmp_path / "again" / "manifest.json").read_text()
+
+
+def test_a_fitted_parameter_is_checked_as_well(tmp_path: Path) -> None:
+    tree = umpteen.LabelTree().fit(*samples())
+    tree.trees_[0].feature[0] = 10**6
+    umpteen.Tagger(tree).fit(*texts()).save(tmp_path)
+    with pytest.raises(ModelCorruptError, match=r"Tagger\.classifier\.trees_\[0\]\.feature holds"):
+        umpteen.load(tmp_path)
 
 
 def _number_of(content: object, field: str) -> int:

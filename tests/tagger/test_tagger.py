@@ -252,7 +252,7 @@ def test_a_classifier_that_cannot_use_texts_of_labels_says_so():
         (["a", "b"], [["x"], [np.float32("nan")]], LabelsError, "empty list"),
         (["a", "b"], [["x"], [["y"]]], LabelsError, r"has \['y'\]"),
         (["a", "b"], [["x"], b"y"], LabelsError, "b'y'"),
-        (["a", "b"], [[], []], LabelsError, "no relevant label"),
+        (["a", "b"], [[], []], LabelsError, "no text has a label"),
         ([], [], FeaturesError, "no texts"),
         (["", "?"], ["x", "y"], FeaturesError, "no word"),
     ],

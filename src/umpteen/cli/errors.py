@@ -124,7 +124,7 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory; `umpteen estimate` tells what is needed"
     if isinstance(error, OSError) and error.strerror:
-        return ": ".join(filter(None, [error.filename and str(error.filename), error.strerror]))
+        return f"{error.filename or 'the output'}: {error.strerror}"
     return f"{type(error).__name__}: {message} (--traceback shows where)"
 
 

@@ -103,6 +103,8 @@ def _summarize(
     shown = {"time": readable_time(seconds), "size": readable_size(size)}
     if held_out := _held_out(model):
         shown["first label right"] = "{:.1%} of {:,} texts put aside".format(*held_out.values())
+    elif is_tagger(model) and model.calibrate:
+        shown["scores"] = "not probabilities, which take 50 texts or more"
     show(figures | shown, json)
     print(f"\nnext: umpteen predict {folder} FILE     labels for new texts, - for stdin")
     print(f"      umpteen evaluate {folder} FILE    how good it is, on texts it has not seen")

@@ -106,7 +106,7 @@ class LabelTree(LabelChanges):
         "positive_weight": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions({"squared_hinge", "logistic"})],
         "tolerance": [Interval(Real, 0, None, closed="neither")],
-        "max_epochs": [_at_least(Integral, 1)],
+        "max_epochs": [Interval(Integral, 1, 10_000, closed="both")],
         "prune": [_at_least(Real, 0)],
         "hard_negatives": [_at_least(Integral, 0)],
         "path_weight": [_at_least(Real, 0)],

@@ -27,7 +27,10 @@ def find_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.zeros(0, device=name).device
+        device = torch.zeros(0, device=name).device
+        if device.type == "meta":
+            raise RuntimeError("it computes no values")
+        return device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
         raise ParameterError(

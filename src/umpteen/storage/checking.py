@@ -51,7 +51,8 @@ def _check_object(value: Any, given: Sizes, where: str) -> None:
             names = {name for note in entry.notes if isinstance(note, Given) for name in note.names}
             handed = {name: sizes[name] for name in names if name in sizes}
             _check_object(entry.value, handed, entry.where)
-    if hasattr(value, "_faults"):
+    is_unfitted = is_estimator(value) and not any(map(is_fitted, vars(value)))
+    if hasattr(value, "_faults") and not is_unfitted:
         for fault in value._faults(sizes):
             raise _corrupt(where, fault)
 
@@ -158,6 +159,8 @@ def _check_parameters(estimator: Any, where: str) -> None:
     for name, given in parameters.items():
         if type(given) is int and not -_LARGEST <= given <= _LARGEST:
             raise _corrupt(where, f"has {name} beyond 64 bits")
+        if is_storable(given):
+            _check_object(given, {}, f"{where}.{name}")
     try:
         validate_parameter_constraints(constraints, parameters, type(estimator).__name__)
     except InvalidParameterError as error:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from umpteen import storage
 from umpteen.base import ExtremeClassifier, TopK
-from umpteen.errors import NotFittedError, ParameterError
+from umpteen.errors import LabelsError, NotFittedError, ParameterError
 from umpteen.linear import LabelTree
 from umpteen.progress import compile_line
 from umpteen.report import Report
@@ -137,6 +137,11 @@ class Tagger(BaseEstimator):
         lists = check_label_lists(labels, len(texts))
         if label_texts is not None:
             label_texts = check_label_texts(label_texts)
+        if texts and not any(lists):
+            raise LabelsError(
+                "no text has a label, so there is nothing to learn; expected a list of label "
+                "names for each text"
+            )
         names = LabelNames.of(lists, label_texts)
         vectorizer, classifier = self._new_vectorizer(), self._new_classifier()
         own_texts = None if label_texts is None else names.texts(label_texts)

@@ -10,7 +10,6 @@ import os
 import platform
 import sys
 import sysconfig
-import tempfile
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +19,8 @@ from pathlib import Path
 from umpteen.data.pydocs.assemble import Collection
 from umpteen.data.pydocs.libraries import libraries
 from umpteen.data.samples import Samples
+from umpteen.progress import status_line
+from umpteen.writing import open_to_write
 
 COLLECTOR_VERSION = 3  # raise it with any change to what is collected
 
@@ -29,7 +30,8 @@ def cached(collect: Callable[[], bytes]) -> Collection:
     path = cache_path()
     collection = None if path is None else _read(path)
     if collection is None:
-        data = collect()
+        with status_line("Collecting the documentation of Python and its libraries (once)"):
+            data = collect()
         if path is not None:
             _write(path, data)
         collection = decode(data)
@@ -83,16 +85,7 @@ def _read(path: Path) -> Collection | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write aside, then move into place, so that nobody ever reads half a file."""
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, aside = tempfile.mkstemp(prefix=".pydocs-", dir=path.parent)
-    except OSError:
-        return
-    try:
-        with suppress(OSError):
-            with open(descriptor, "wb") as file:
-                file.write(data)
-            os.replace(aside, path)
-    finally:
-        Path(aside).unlink(missing_ok=True)
+        with open_to_write(path) as file:
+            file.write(data)
