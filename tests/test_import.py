@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +31,14 @@ def test_every_public_name_is_there(name):
 def test_an_unknown_name_is_an_ordinary_error():
     with pytest.raises(AttributeError, match="no attribute 'LabelThree'"):
         umpteen.LabelThree  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(__file__).parent.rglob("test_*.py")), ids=lambda path: path.name
+)
+def test_tests_of_optional_parts_skip_where_they_are_missing(path):
+    """A base install runs the suite as well, and an import error would stop it."""
+    lines = path.read_text().splitlines()
+    imports = [i for i, line in enumerate(lines) if line.startswith("import torch")]
+    skips = [i for i, line in enumerate(lines) if line.startswith('pytest.importorskip("torch"')]
+    assert not imports or (skips and skips[0] < imports[0])

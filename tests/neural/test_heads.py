@@ -1,6 +1,8 @@
 """What every head promises."""
 
 import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
 import torch
 
 from umpteen.collapse import EtfHead
