@@ -3,6 +3,7 @@
 A few cases of each kind; `python -m tests.storage.tampering 10000` runs as many as you like.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -111,6 +112,20 @@ def test_a_fitted_parameter_is_checked_as_well(tmp_path: Path) -> None:
     tree.trees_[0].feature[0] = 10**6
     umpteen.Tagger(tree).fit(*texts()).save(tmp_path)
     with pytest.raises(ModelCorruptError, match=r"Tagger\.classifier\.trees_\[0\]\.feature holds"):
+        umpteen.load(tmp_path)
+
+
+@pytest.mark.parametrize("side", [9, "8", -8])
+def test_images_of_another_shape_than_the_features_are_refused(side, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    folder = _folder("NeuralClassifier-images")
+    content = json.dumps(folder.manifest["model"])
+    assert "[1, 8, 8]" in content
+    folder.manifest["model"] = json.loads(
+        content.replace("[1, 8, 8]", f"[1, {json.dumps(side)}, 8]")
+    )
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match=r"64 features, and images of shape|image_shape_"):
         umpteen.load(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from math import prod
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -324,6 +325,10 @@ class NeuralClassifier(ExtremeClassifier):
         for recipe in (self.encoder_, self.head_):
             if recipe.largest_size() > most:
                 yield f"has {most:,} weights, which is too few for {recipe}"
+        for shape in (self.image_shape_, self.encoder_.options.get("image_shape")):
+            sides = list(shape or [self.n_features_in_])
+            if not all(type(side) is int for side in sides) or prod(sides) != self.n_features_in_:
+                yield f"has {self.n_features_in_} features, and images of shape {shape}"
 
     def _seed_and_keeper(self, X: Any, Y: Any) -> tuple[int, Keeper]:
         seed = check_seed(self.random_state)
