@@ -15,11 +15,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from papers.multihead import single, stacked
+from papers.multihead.labels import PAPER_GROUP, cascade
+from papers.multihead.runs import Task, classes_task, scores, texts_task
+from papers.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
 from umpteen.neural import Conv, FullHead, Recipe, recipe
-from umpteen.reproduce.multihead import single, stacked
-from umpteen.reproduce.multihead.labels import PAPER_GROUP, cascade
-from umpteen.reproduce.multihead.runs import Task, classes_task, scores, texts_task
-from umpteen.reproduce.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
 
 SETS = (*CLASSES, *LABELS, *(f"stacks-{size}" for size in STACKS))
 

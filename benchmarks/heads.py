@@ -26,11 +26,11 @@ from harness.environment import machine, results_folder, versions
 from harness.measure import Stopwatch, peak_megabytes, reset_peak, timed
 from harness.report import made_by, table_lines, write_results
 
+from papers.multihead.worker import BATCH, FEATURES, WORDS, K, batch
 from umpteen.multihead import CascadeHead, ProductHead, SamplingHead
 from umpteen.neural import Bag, FullHead, Head, Targets
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
-from umpteen.reproduce.multihead.worker import BATCH, FEATURES, WORDS, K, batch
 
 HEADS: dict[str, tuple[str, Callable[[int], Head]]] = {
     "full": ("full softmax layer", lambda n: FullHead(FEATURES, n)),

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import umpteen as um
-from umpteen.reproduce.siamese.runs import METRICS, Task, figures, task
+from papers.siamese.runs import METRICS, Task, figures, task
 from umpteen.siamese.held_out import held_out
 from umpteen.validation import as_csr, unit_rows
 

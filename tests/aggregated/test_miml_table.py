@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from papers.parts import Figure, Table, Value
 
+from papers.eagle import images, miml, pictures
 from umpteen.errors import MissingExtraError
-from umpteen.reproduce.eagle import images, miml, pictures
-from umpteen.reproduce.parts import Figure, Table, Value
 
 
 def dots(n_images, seed):

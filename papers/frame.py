@@ -1,0 +1,89 @@
+"""Measure the claims of a paper one after the other, and keep what is there so far."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from papers import page
+from papers.contents import Figure, Measured, Part, Section, Table
+from umpteen import __version__
+from umpteen.extras import require
+from umpteen.writing import open_to_write
+
+
+@dataclass
+class Reproduction:
+    """A paper, the sections to measure, and those that are measured."""
+
+    name: str
+    title: str
+    paper: str
+    quick: bool
+    sections: list[Section]
+    measured: list[Measured] = field(default_factory=list)
+
+    def run(self, folder: Path) -> Iterator[Section | Measured]:
+        """Measure; gives each section before, and what came out of it after.
+
+        `folder` then has `NAME.html` and `NAME.json` with all sections so far, so whoever stops
+        early keeps what is done.
+        """
+        require("matplotlib", "plots")  # rather now than after an hour
+        folder.mkdir(parents=True, exist_ok=True)
+        for section in self.sections[len(self.measured) :]:
+            yield section
+            start = time.perf_counter()
+            parts = list(section.measure())
+            self.measured.append(Measured(section, parts, time.perf_counter() - start))
+            self.write(folder)
+            yield self.measured[-1]
+
+    def write(self, folder: Path) -> None:
+        """The page and its numbers; no reader ever sees half of a file."""
+        _write(folder / f"{self.name}.html", page.render(self))
+        _write(
+            folder / f"{self.name}.json",
+            json.dumps(self.to_dict(), indent=1, default=_plain, allow_nan=False),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "name": self.name,
+            "paper": self.paper,
+            "umpteen": __version__,
+            "quick": self.quick,
+            "finished": len(self.measured) == len(self.sections),
+            "sections": [_section(measured) for measured in self.measured],
+        }
+
+
+def _section(measured: Measured) -> dict[str, Any]:
+    section, parts = measured.section, measured.parts
+    return {
+        "title": section.title,
+        "claim": section.claim,
+        "data": section.data,
+        "seconds": round(measured.seconds, 3),
+        "tables": [asdict(part) for part in parts if isinstance(part, Table)],
+        "figures": [_figure(part) for part in parts if isinstance(part, Figure)],
+        "notes": [part for part in parts if isinstance(part, str)],
+    }
+
+
+def _figure(figure: Part) -> dict[str, Any]:
+    found = asdict(figure)  # type: ignore[arg-type]
+    del found["svg"]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist()  # numpy's numbers and arrays
+
+
+def _write(path: Path, text: str) -> None:
+    with open_to_write(path) as file:
+        file.write(text.encode())

@@ -1,0 +1,201 @@
+"""If these fail, the page on neural collapse shows other numbers than it says."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
+from scipy.sparse import csr_matrix
+
+from papers.collapse import (
+    courses,
+    decoders,
+    frames,
+    heads,
+    plane,
+    runs,
+    texts,
+    theory,
+    unseen,
+)
+from papers.contents import Figure, Section, Table
+from papers.multihead import runs as text_runs
+from umpteen import data, reproduce
+from umpteen.collapse import NearestSet, OneVsAll
+
+FAST = runs.Training(2, dim=12)
+
+
+@pytest.fixture
+def images(monkeypatch):
+    """Ten classes, each a bright place of its own; no files are needed."""
+    random = np.random.default_rng(0)
+
+    def drawn(n):
+        y = np.arange(n) % 10
+        X = 0.1 * random.random((n, 1, 28, 28), dtype=np.float32)
+        for image, label in zip(X, y, strict=True):
+            image[0, 4 * (label // 5) * 3 + 2 : 4 * (label // 5) * 3 + 8, 5 * (label % 5) :][
+                :, :5
+            ] = 1
+        return X, y
+
+    parts = drawn(10_200), drawn(100)
+    monkeypatch.setattr(runs, "_originals", lambda name: parts)
+    monkeypatch.setattr(runs, "available", lambda: ["MNIST"])
+    for chapter in (courses, decoders, heads, plane, unseen):
+        monkeypatch.setattr(chapter, "available", lambda: ["MNIST"])
+    return parts
+
+
+def test_the_page_is_registered_and_every_section_says_what_it_is():
+    prepared = reproduce.prepare("collapse", quick=True)
+    assert "collapse" in prepared.title
+    titles = [section.title for section in prepared.sections]
+    assert len(set(titles)) == len(titles)
+    assert all(isinstance(section, Section) for section in prepared.sections)
+
+
+def test_no_image_is_both_learnt_from_and_judged_by(images, monkeypatch):
+    (X, y), test = images
+    X = np.broadcast_to(np.arange(len(y), dtype=np.float32)[:, None, None, None], X.shape)
+    given = {}
+
+    def kept(images, classes, sizes, **options):
+        given[options["random_state"]] = set(np.asarray(images)[:, 0, 0, 0].tolist())
+        return stacked(images[:1], [0], {1: 1})
+
+    stacked = data.stack_images
+    monkeypatch.setattr(runs, "_originals", lambda name: ((X, y), (-1 - X[:100], test[1])))
+    monkeypatch.setattr(runs.data, "stack_images", kept)
+    runs.stacks("MNIST", {1: 3}, seed=4)
+    train, dev, tested = (given[seed] for seed in (12, 13, 14))
+    assert all(len(part) for part in (train, dev, tested))
+    assert len(train | dev | tested) == len(train) + len(dev) + len(tested)
+
+
+def test_courses_are_measured_at_the_moments_asked_for(images):
+    task = runs.stacks("MNIST", {1: 6, 2: 2}, judged={1: 1})
+    seen = []
+    course = runs.Course(task.train.X, task.train.Y, [1, 3], also=seen.append)
+    model = runs.Training(3, dim=12).network(0).fit(task.train.X, task.train.Y, watch=course)
+    assert course.epochs == [1, 3]
+    curves = course.curves()
+    assert set(curves) == {
+        "NC1, 1 label(s)", "NC1, 2 label(s)", "NC2, classifier", "NC2, means", "NC3",
+        "NCm, 2 labels",
+    }  # fmt: skip
+    assert all(len(curve) == 2 and np.isfinite(curve).all() for curve in curves.values())
+    np.testing.assert_array_equal(seen[-1], model.features(task.train.X))
+    table = courses.falls({"NC1": [4.0, 0.5]})
+    assert [cell.ours for cell in table.rows[0][1:]] == [4.0, 0.5, 8.0]
+
+
+def test_moments_begin_at_one_and_end_at_the_end():
+    for epochs in (1, 2, 3, 40, 200):
+        found = runs.moments(epochs)
+        assert found[0] == 1
+        assert found[-1] == epochs
+        assert found == sorted(set(found))
+
+
+def test_groups_of_pairs_are_told_apart_by_their_samples(images):
+    task = runs.stacks("MNIST", {1: 6, 2: (4, 2)}, judged={1: 1})
+    rows = courses._group_rows(task)
+    assert list(rows) == [4, 2]
+    sizes = np.diff(task.train.Y.indptr)
+    assert all((chosen[sizes == 1]).all() for chosen in rows.values())
+    assert sum((chosen & (sizes == 2)).sum() for chosen in rows.values()) == (sizes == 2).sum()
+
+
+def test_decoders_are_asked_on_the_features_of_the_test_part(images):
+    task = runs.stacks("MNIST", {1: 10, 2: 2}, judged={1: 2, 2: 1})
+    model = FAST.network(0, learned=False).fit(task.train.X, task.train.Y)
+    found = decoders.answers(model, task)
+    features, test = model.features(task.train.X), model.features(task.test.X)
+    expected = NearestSet().fit(features, task.train.Y).predict(test)
+    assert (found["ONN"].sets != expected).nnz == 0
+    half = OneVsAll(threshold=0.5).fit(features, task.train.Y).predict(test)
+    assert (found["OvA, 0.5"].sets != half).nnz == 0
+    assert all(each.fit_seconds > 0 and each.predict_seconds > 0 for each in found.values())
+
+
+def test_hidden_sets_are_hidden_in_training_only(images):
+    missing = unseen.hidden_sets(10, seed=0)
+    assert len(missing) == 11 + 30
+    assert len(set(missing)) == 41
+    task = runs.stacks("MNIST", {1: 4, 2: 1, 3: 1}, judged={1: 1, 2: 1, 3: 1}, missing=missing)
+    assert not unseen.is_among(task.train.Y, missing).any()
+    assert unseen.is_among(task.test.Y, missing).sum() == 41
+    model = FAST.network(0).fit(task.train.X, task.train.Y)
+    scores = unseen._scores(model, task, missing)
+    assert scores["ONN (NearestSet)"][1] == 0
+
+
+def test_parameters_are_those_that_training_may_change(images):
+    task = runs.stacks("MNIST", {1: 4}, judged={1: 1})
+    learned, fixed = (
+        FAST.network(0, learned=learned).fit(task.train.X, task.train.Y)
+        for learned in (True, False)
+    )
+    assert heads.n_learnt(learned) - heads.n_learnt(fixed) == 10 * 12
+    for model in (learned, fixed):
+        network = model._build()
+        expected = sum(each.numel() for each in network.parameters() if each.requires_grad)
+        assert heads.n_learnt(model) == expected
+
+
+def test_iou_is_the_share_of_the_softmax(images):
+    task = runs.stacks("MNIST", {1: 4, 2: 1}, judged={1: 1, 2: 1})
+    model = FAST.network(0).fit(task.train.X, task.train.Y)
+    logits = (
+        model.features(task.test.X) @ model.weights_["head.weight"].T + model.weights_["head.bias"]
+    )
+    softmax = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    expected = (softmax * task.test.Y.toarray()).sum(axis=1).mean()
+    assert heads.softmax_share(model, task.test) == pytest.approx(expected, rel=1e-4)
+
+
+def test_clouds_are_of_one_label_set_each():
+    random = np.random.default_rng(0)
+    Y = csr_matrix(np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]] * 5))
+    features = random.normal(size=(20, 6))
+    found = plane.clouds(features, Y)
+    assert [cloud.name for cloud in found] == ["{0}", "{1}", "{2}", "{0, 1}"]
+    assert [cloud.dashed for cloud in found] == [False, False, False, True]
+    for cloud in found:
+        np.testing.assert_allclose(cloud.points.mean(axis=0), cloud.mean)
+
+
+def test_texts_have_labels_that_stand_alone():
+    Y = csr_matrix([[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 1], [0, 1, 0], [0, 0, 0]])
+    task = text_runs.Task("made up", csr_matrix(np.eye(7)), Y, None, None)
+    X, labels = texts.small_part(task, least=2)
+    assert X.toarray().argmax(axis=1).tolist() == [0, 1, 2, 3, 5]
+    assert labels.toarray().tolist() == [[1, 0], [1, 0], [0, 1], [1, 1], [0, 1]]
+
+
+def test_a_fixed_layer_has_no_gradients_to_keep():
+    table = frames._sizes({"learned": 20 * 8 + 20, "fixed": 20}, n_labels=20, dim=8)
+    assert [row[1] for row in table.rows] == ["180", "20"]
+
+
+def test_theory_and_descent_agree_on_the_page():
+    parts = list(theory.sections(True)[0].measure())
+    assert [float(row[2]) < 1e-6 for row in parts[0].rows] == [True] * 3
+    assert [float(row[3]) > 0.9999 for row in parts[0].rows] == [True] * 3
+    for row in parts[1].rows:
+        assert (row[1] == "zero") == (float(row[0]) > 1)
+        assert (float(row[2]) < 1e-3) == (row[1] == "zero")
+
+
+def test_the_page_in_very_small(images, monkeypatch):
+    """All image chapters run, and what they give can be drawn."""
+    for chapter in (courses, decoders, heads, plane, unseen):
+        monkeypatch.setattr(chapter, "Training", lambda epochs, **options: FAST)
+    section = decoders.sections(True)[0]
+    parts = list(section.measure())
+    assert sum(isinstance(part, Table) for part in parts) == 3
+    picture = next(iter(plane.sections(True)[0].measure()))
+    assert isinstance(picture, Figure)
+    assert picture.svg.startswith("<?xml")

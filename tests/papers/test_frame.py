@@ -1,0 +1,224 @@
+"""If these fail, hours of measuring are lost, or the page cannot be opened, read or trusted."""
+
+import base64
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from papers import Reproduction, Section, Table, Value, terminal
+from papers.drawing import lines
+from umpteen import reproduce
+from umpteen.cli import main
+from umpteen.errors import ParameterError
+
+NASTY = '<script>alert("x")</script>'
+VOID = {"meta", "img"}
+
+
+class Page(HTMLParser):
+    """The elements with their attributes, and the text; every tag is closed in turn."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.elements, self.text = [], [], ""
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def measure():
+    yield Table(
+        "Some numbers",
+        ["method", "P@1", "groups"],
+        [
+            ["ours", Value(80.12, 0.25, 80.87), 12],
+            [NASTY, Value(np.float32(0.5), digits=1), None],
+        ],
+    )
+    yield lines("Fig", ["1", "2"], {"a": [1.0, None], "b": [2.0, 3.0]}, x_label="x", y_label="y",
+                spreads={"b": [0.1, 0.1]})  # fmt: skip
+    yield f"A remark, {NASTY}."
+
+
+def stopped():
+    raise KeyboardInterrupt
+    yield
+
+
+def section(title, how=measure):
+    return Section(title, f"bigger is better {NASTY}.", "Synthetic.", how)
+
+
+def made(*sections):
+    return Reproduction("paper", "A paper & more", "Somebody 2020", False, list(sections))
+
+
+@pytest.fixture
+def page(tmp_path):
+    reproduction = made(section("First, of 2"), section("Second"))
+    steps = list(reproduction.run(tmp_path))
+    assert steps[::2] == reproduction.sections
+    assert steps[1::2] == reproduction.measured
+    return tmp_path / "paper.html"
+
+
+def test_the_page_has_everything_and_needs_nothing(page):
+    html = page.read_text("utf-8")
+    found = Page(html)
+    assert "80.12 ± 0.25" in found.text
+    assert "paper 80.87" in found.text
+    assert "2 of 2 sections" in found.text
+    assert found.all("script") == []
+    assert found.text.count(NASTY) == 2 * 3
+    assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in found.all("img"))
+    assert all("b: 2, 3" in image["alt"] for image in found.all("img"))
+    assert not re.search(r"https?:|@import|<link", html)
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in html
+    links = [link["href"] for link in found.all("a")]
+    assert links == [f"#{heading['id']}" for heading in found.all("h2")]
+    assert len(found.all("caption")) == len(found.all("table")) == 2
+
+
+def test_pictures_are_whole_and_the_same_each_time(page, tmp_path):
+    first, second = (image["src"].partition(",")[2] for image in Page(page.read_text()).all("img"))
+    assert first == second
+    svg = base64.b64decode(first).decode()
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert "dc:date" not in svg
+
+
+def test_all_numbers_are_in_the_file_beside_it(page):
+    numbers = json.loads(page.with_suffix(".json").read_text())
+    assert numbers["finished"]
+    first = numbers["sections"][0]
+    assert first["tables"][0]["rows"][0][1] == {
+        "ours": 80.12, "spread": 0.25, "paper": 80.87, "digits": 2,
+    }  # fmt: skip
+    assert first["figures"][0]["numbers"]["curves"] == {"a": [1.0, None], "b": [2.0, 3.0]}
+    assert "svg" not in first["figures"][0]
+    assert first["notes"] == [f"A remark, {NASTY}."]
+
+
+def test_whoever_stops_keeps_what_is_done(tmp_path):
+    reproduction = made(section("First"), section("Second", stopped), section("Third"))
+    with pytest.raises(KeyboardInterrupt):
+        list(reproduction.run(tmp_path))
+    assert "1 of 3 sections" in Page((tmp_path / "paper.html").read_text()).text
+    numbers = json.loads((tmp_path / "paper.json").read_text())
+    assert [done["title"] for done in numbers["sections"]] == ["First"]
+    assert not numbers["finished"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["paper.html", "paper.json"]
+
+
+def test_tables_on_a_terminal(tmp_path):
+    *_, measured = made(section("First")).run(tmp_path)
+    console = Console(width=100, color_system=None)
+    with console.capture() as captured:
+        console.print(terminal.render(measured))
+    assert "80.12 ± 0.25 (paper 80.87)" in captured.get()
+    assert "A remark" in captured.get()
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
+def test_an_unknown_paper_is_an_error_that_names_the_known(capsys):
+    with pytest.raises(ParameterError, match="eagle"):
+        reproduce.prepare("condor")
+    assert call("reproduce", "condor") == 1
+    assert "'condor' to reproduce: eagle" in capsys.readouterr().err
+
+
+def test_chosen_sections_are_those_with_the_text_in_their_title_in_any_case():
+    titles = [section.title for section in reproduce.prepare("eagle", only="TABLE 5").sections]
+    everything = [section.title for section in reproduce.prepare("eagle").sections]
+    assert titles == [title for title in everything if "Table 5" in title]
+    assert 0 < len(titles) < len(everything)
+
+
+def test_no_such_section_lists_those_there_are():
+    with pytest.raises(ParameterError, match=r"no section of eagle has 'Table 99'.*Table 5"):
+        reproduce.prepare("eagle", only="Table 99")
+
+
+NEURAL = ("collapse", "multihead", "siamese")
+
+
+@pytest.mark.parametrize("name", reproduce.PAPERS)
+def test_every_paper_has_sections_that_say_what_they_measure(name):
+    if name in NEURAL:
+        pytest.importorskip("torch", reason="needs umpteen[neural]")
+    prepared = reproduce.prepare(name, quick=True)
+    titles = [section.title for section in prepared.sections]
+    assert len(set(titles)) == len(titles) > 0
+    for section_ in prepared.sections:
+        assert section_.claim.endswith(".")
+        assert section_.data.endswith(".")
+
+
+@pytest.mark.parametrize("name", NEURAL)
+def test_without_pytorch_the_command_says_what_to_install(name):
+    code = f"""if True:
+        import sys
+        from umpteen.cli import main
+
+        class Without:
+            @staticmethod
+            def find_spec(name, *_):
+                if name == "torch":
+                    raise ModuleNotFoundError("No module named 'torch'")
+
+        sys.meta_path.insert(0, Without)
+        main(["reproduce", "{name}", "--quick"])
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "pip install 'umpteen[neural]'" in done.stderr
+
+
+def test_eagles_theory_by_the_command(capsys, tmp_path, monkeypatch):
+    """The sections that need no data set, as a person would run them."""
+    from papers import eagle
+
+    monkeypatch.setattr(eagle, "_CHAPTERS", (eagle.figures, eagle.theorems))
+    assert call("reproduce", "eagle", "--quick", "-o", tmp_path, "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == json.loads((tmp_path / "eagle.json").read_text())
+    assert "1 of 4: Figure 3" in err
+    found = Page((tmp_path / "eagle.html").read_text())
+    assert len(found.all("img")) == 3
+    assert "4 of 4 sections" in found.text
+
+
+def test_pytorch_stays_out():
+    """Of the pages on networks it is asked when they begin; the others do without."""
+    code = (
+        "import sys; from umpteen import reproduce\n"
+        "for name in ('eagle', 'adversarial'): reproduce.prepare(name)\n"
+        "print('torch' in sys.modules, 'matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
