@@ -1,4 +1,4 @@
-"""Which learning rate suits which head: what `umpteen reproduce multihead` trains with.
+"""Which learning rate suits which head: what `python -m papers multihead` trains with.
 
     python benchmarks/head_rates.py
     python benchmarks/head_rates.py --sets pydocs --rates 0.01 --seeds 3
@@ -11,6 +11,7 @@ Test parts are not used.
 import argparse
 from collections.abc import Iterator
 
+import harness  # noqa: F401 (makes papers importable)
 import numpy as np
 from rich.console import Console
 from rich.table import Table

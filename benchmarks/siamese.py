@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import harness  # noqa: F401 (makes papers importable)
 import numpy as np
 from rich.console import Console
 from rich.table import Table

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,9 +13,9 @@ from papers.terminal import render
 from umpteen.errors import UmpteenError
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure section by section, and print each one's tables; return the exit code."""
-    options = _parser().parse_args()
+    options = _parser().parse_args(arguments)
     console, log = Console(highlight=False), Console(stderr=True, highlight=False)
     try:
         reproduction = prepare(options.paper, options.quick, options.only)
@@ -27,7 +28,7 @@ def main() -> int:
                 log.print(f"done in {step.seconds:.1f} s: {page}", markup=False)
                 console.print(render(step))
     except UmpteenError as error:
-        log.print(f"papers: error: {error}", markup=False)
+        log.print(f"papers: error: {error}", markup=False, soft_wrap=True)
         return 1
     except KeyboardInterrupt:
         log.print("papers: interrupted")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 from papers.contents import Cell, Part, Section, Table, Value
@@ -18,6 +19,8 @@ _PAPER_RATIOS = {"MHP": 17.0, "MHC": 4.0, "MHS": 8.0}  # at a million labels, in
 
 Costs: TypeAlias = dict[str, float] | None  # None: more memory than there is
 Grid: TypeAlias = dict[tuple[str, int], Costs]
+
+_ROOT = Path(__file__).parents[2]
 
 
 def sections(quick: bool) -> list[Section]:
@@ -78,7 +81,7 @@ def in_own_process(
     command = [sys.executable, "-m", "papers.multihead.worker", name]
     command += ["alone" if alone else "network", str(n_labels), str(steps)]
     command.append(str(threads or n_threads(-1)))
-    run = subprocess.run(command, capture_output=True, text=True)
+    run = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
     if run.returncode == 0:
         costs: dict[str, float] = json.loads(run.stdout)
         return costs

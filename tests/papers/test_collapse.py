@@ -7,6 +7,7 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 
 from scipy.sparse import csr_matrix
 
+from papers import prepare
 from papers.collapse import (
     courses,
     decoders,
@@ -20,7 +21,7 @@ from papers.collapse import (
 )
 from papers.contents import Figure, Section, Table
 from papers.multihead import runs as text_runs
-from umpteen import data, reproduce
+from umpteen import data
 from umpteen.collapse import NearestSet, OneVsAll
 
 FAST = runs.Training(2, dim=12)
@@ -49,7 +50,7 @@ def images(monkeypatch):
 
 
 def test_the_page_is_registered_and_every_section_says_what_it_is():
-    prepared = reproduce.prepare("collapse", quick=True)
+    prepared = prepare("collapse", quick=True)
     assert "collapse" in prepared.title
     titles = [section.title for section in prepared.sections]
     assert len(set(titles)) == len(titles)

@@ -7,17 +7,18 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from papers import Reproduction, Section, Table, Value, terminal
+from papers import PAPERS, Reproduction, Section, Table, Value, prepare, terminal
+from papers.__main__ import main
 from papers.drawing import lines
-from umpteen import reproduce
-from umpteen.cli import main
 from umpteen.errors import ParameterError
 
+ROOT = Path(__file__).parents[2]
 NASTY = '<script>alert("x")</script>'
 VOID = {"meta", "img"}
 
@@ -139,51 +140,40 @@ def test_tables_on_a_terminal(tmp_path):
     assert "A remark" in captured.get()
 
 
-def call(*arguments):
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return ended.value.code
-
-
-def test_an_unknown_paper_is_an_error_that_names_the_known(capsys):
-    with pytest.raises(ParameterError, match="eagle"):
-        reproduce.prepare("condor")
-    assert call("reproduce", "condor") == 1
-    assert "'condor' to reproduce: eagle" in capsys.readouterr().err
+def test_no_such_paper_or_section_lists_those_there_are():
+    with pytest.raises(ParameterError, match=r"no paper 'condor'.*eagle"):
+        prepare("condor")
+    with pytest.raises(ParameterError, match=r"no section of eagle has 'Table 99'.*Table 5"):
+        prepare("eagle", only="Table 99")
 
 
 def test_chosen_sections_are_those_with_the_text_in_their_title_in_any_case():
-    titles = [section.title for section in reproduce.prepare("eagle", only="TABLE 5").sections]
-    everything = [section.title for section in reproduce.prepare("eagle").sections]
+    titles = [section.title for section in prepare("eagle", only="TABLE 5").sections]
+    everything = [section.title for section in prepare("eagle").sections]
     assert titles == [title for title in everything if "Table 5" in title]
     assert 0 < len(titles) < len(everything)
-
-
-def test_no_such_section_lists_those_there_are():
-    with pytest.raises(ParameterError, match=r"no section of eagle has 'Table 99'.*Table 5"):
-        reproduce.prepare("eagle", only="Table 99")
 
 
 NEURAL = ("collapse", "multihead", "siamese")
 
 
-@pytest.mark.parametrize("name", reproduce.PAPERS)
+@pytest.mark.parametrize("name", PAPERS)
 def test_every_paper_has_sections_that_say_what_they_measure(name):
     if name in NEURAL:
         pytest.importorskip("torch", reason="needs umpteen[neural]")
-    prepared = reproduce.prepare(name, quick=True)
-    titles = [section.title for section in prepared.sections]
+    sections = prepare(name, quick=True).sections
+    titles = [section.title for section in sections]
     assert len(set(titles)) == len(titles) > 0
-    for section_ in prepared.sections:
+    for section_ in sections:
         assert section_.claim.endswith(".")
         assert section_.data.endswith(".")
 
 
 @pytest.mark.parametrize("name", NEURAL)
-def test_without_pytorch_the_command_says_what_to_install(name):
+def test_without_pytorch_the_command_says_what_to_install(name, tmp_path):
     code = f"""if True:
         import sys
-        from umpteen.cli import main
+        from papers.__main__ import main
 
         class Without:
             @staticmethod
@@ -192,9 +182,11 @@ def test_without_pytorch_the_command_says_what_to_install(name):
                     raise ModuleNotFoundError("No module named 'torch'")
 
         sys.meta_path.insert(0, Without)
-        main(["reproduce", "{name}", "--quick"])
+        sys.exit(main(["{name}", "--quick", "-o", {str(tmp_path)!r}]))
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 1
     assert "pip install 'umpteen[neural]'" in done.stderr
 
@@ -204,21 +196,13 @@ def test_eagles_theory_by_the_command(capsys, tmp_path, monkeypatch):
     from papers import eagle
 
     monkeypatch.setattr(eagle, "_CHAPTERS", (eagle.figures, eagle.theorems))
-    assert call("reproduce", "eagle", "--quick", "-o", tmp_path, "--json") == 0
+    assert main(["eagle", "--quick", "-o", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out) == json.loads((tmp_path / "eagle.json").read_text())
+    assert "Error relative to the oracle" in out
     assert "1 of 4: Figure 3" in err
+    assert json.loads((tmp_path / "eagle.json").read_text())["finished"]
     found = Page((tmp_path / "eagle.html").read_text())
     assert len(found.all("img")) == 3
     assert "4 of 4 sections" in found.text
-
-
-def test_pytorch_stays_out():
-    """Of the pages on networks it is asked when they begin; the others do without."""
-    code = (
-        "import sys; from umpteen import reproduce\n"
-        "for name in ('eagle', 'adversarial'): reproduce.prepare(name)\n"
-        "print('torch' in sys.modules, 'matplotlib' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False False\n"
+    assert main(["eagle", "--only", "Table 99", "-o", str(tmp_path)]) == 1
+    assert "papers: error: no section of eagle" in capsys.readouterr().err

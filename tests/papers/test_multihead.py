@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
+from papers import prepare
 from papers.contents import Table
 from papers.multihead import (
     bottleneck,
@@ -24,7 +25,6 @@ from papers.multihead import (
     worker,
 )
 from papers.sets import rarest_label
-from umpteen import reproduce
 from umpteen.multihead import LabelCode
 from umpteen.neural import FullHead, recipe
 
@@ -183,7 +183,7 @@ def test_seeds_side_by_side_are_trained_as_if_alone():
 
 
 def test_the_page_has_all_chapters():
-    quick, full = (reproduce.prepare("multihead", quick=quick).sections for quick in (True, False))
+    quick, full = (prepare("multihead", quick=quick).sections for quick in (True, False))
     titles = " ".join(section.title for section in full)
     for name in ("Figure 7", "Table 7", "Table 9", "Table 10", "Tables 2 and 3", "Theorem 3"):
         assert name in titles

@@ -7,9 +7,9 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 
 from scipy.sparse import csr_matrix
 
+from papers import prepare
 from papers.contents import Table
 from papers.siamese import newcomers, quality, runs, speed, surrogates
-from umpteen import reproduce
 from umpteen.centroid import NearestCentroid
 from umpteen.siamese import SiameseXML
 
@@ -37,7 +37,7 @@ def small_task(n=400, n_test=100):
 
 def test_every_section_is_named_once():
     for quick in (True, False):
-        titles = [section.title for section in reproduce.prepare("siamese", quick).sections]
+        titles = [section.title for section in prepare("siamese", quick).sections]
         assert len(set(titles)) == len(titles) >= 4
 
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from papers.parts import Figure, Table, Value
 
+from papers.contents import Figure, Table, Value
 from papers.eagle import images, miml, pictures
 from umpteen.errors import MissingExtraError
 
