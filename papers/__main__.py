@@ -30,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UmpteenError as error:
         log.print(f"papers: error: {error}", markup=False, soft_wrap=True)
         return 1
+    except ModuleNotFoundError as error:
+        advice = f"papers: error: {error}: pip install 'umpteen[neural,plots]'"
+        log.print(advice, markup=False, soft_wrap=True)
+        return 1
     except KeyboardInterrupt:
         log.print("papers: interrupted")
         return 130

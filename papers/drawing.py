@@ -1,4 +1,4 @@
-"""Figures by matplotlib, which is optional and so imported when a figure is drawn.
+"""Figures by matplotlib.
 
 Colours of Okabe and Ito, which the colour-blind tell apart, with a mark and a dash for each line
 so that black and white will do.
@@ -7,15 +7,13 @@ so that black and white will do.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure as Picture
 
 from papers.contents import Figure
-from umpteen.extras import require
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 _LINES = (
     ("#0072b2", "o", "-"), ("#d55e00", "s", "--"), ("#009e73", "^", "-."), ("#cc79a7", "D", ":"),
@@ -38,9 +36,6 @@ def lines(
 
     `spreads` draws a bar up and down at each point; None leaves a gap.
     """
-    require("matplotlib", "plots")
-    from matplotlib.figure import Figure as Picture
-
     picture = Picture(figsize=(6.4, 3.6), layout="constrained")
     axes = picture.subplots()
     for (name, y), (colour, mark, dash) in zip(curves.items(), _LINES, strict=False):
@@ -67,9 +62,6 @@ def courses(
     y_label: str,
 ) -> Figure:
     """A line for each curve over places of its own, along a logarithmic axis."""
-    require("matplotlib", "plots")
-    from matplotlib.figure import Figure as Picture
-
     picture = Picture(figsize=(6.4, 4.2), layout="constrained")
     axes = picture.subplots()
     for name, (colour, mark, dash) in zip(y, _LINES, strict=False):
@@ -96,9 +88,6 @@ class Cloud:
 
 def planes(caption: str, panels: Mapping[str, Sequence[Cloud]]) -> Figure:
     """Clouds of points in the plane, a picture for each panel side by side."""
-    require("matplotlib", "plots")
-    from matplotlib.figure import Figure as Picture
-
     picture = Picture(figsize=(3.6 * len(panels), 3.8), layout="constrained")
     for axes, (title, clouds) in zip(
         np.atleast_1d(picture.subplots(1, len(panels))), panels.items(), strict=True
@@ -121,9 +110,8 @@ def planes(caption: str, panels: Mapping[str, Sequence[Cloud]]) -> Figure:
     return Figure(caption, says, svg(picture), numbers)
 
 
-def svg(picture: "Picture") -> str:
+def svg(picture: Picture) -> str:
     """A matplotlib figure as SVG, the same text for the same figure."""
-    matplotlib = require("matplotlib", "plots")
     text = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "umpteen"}):
         picture.savefig(text, format="svg", metadata={"Date": None}, facecolor="white")

@@ -10,8 +10,6 @@ from typing import Any
 from papers import page
 from papers.contents import Figure, Measured, Part, Section, Table
 from umpteen import __version__
-from umpteen.extras import require
-from umpteen.writing import open_to_write
 
 
 @dataclass
@@ -31,7 +29,6 @@ class Reproduction:
         `folder` then has `NAME.html` and `NAME.json` with all sections so far, so whoever stops
         early keeps what is done.
         """
-        require("matplotlib", "plots")  # rather now than after an hour
         folder.mkdir(parents=True, exist_ok=True)
         for section in self.sections[len(self.measured) :]:
             yield section
@@ -85,5 +82,6 @@ def _plain(value: Any) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    with open_to_write(path) as file:
-        file.write(text.encode())
+    draft = path.with_name(f"{path.name}.new")
+    draft.write_text(text, "utf-8")
+    draft.replace(path)

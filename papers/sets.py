@@ -1,13 +1,13 @@
 """Data sets as several pages need them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen import data
-from umpteen.data.dataset import Part
 from umpteen.errors import DataFormatError
 
 IntArray = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ def available(names: Sequence[str]) -> list[str]:
     return [name for name in names if name in there]
 
 
-def train_and_test(name: str) -> tuple[Part, Part]:
+def train_and_test(name: str) -> tuple[Any, Any]:
     """Both parts of a data set, which must be there."""
     found = data.load(name)
     if found.test is None:
@@ -27,11 +27,12 @@ def train_and_test(name: str) -> tuple[Part, Part]:
     return found.train, found.test
 
 
-def texts_of(part: Part) -> list[str]:
+def texts_of(part: Any) -> list[str]:
     """The texts of a part, which must be there."""
     if part.texts is None:
         raise DataFormatError("the data set has features only, but no texts: add them")
-    return part.texts
+    texts: list[str] = part.texts
+    return texts
 
 
 def some_rows(n: int, most: int | None) -> IntArray:

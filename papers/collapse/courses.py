@@ -19,7 +19,6 @@ from papers.collapse.runs import (
 from papers.contents import Cell, Part, Section, Table, Value
 from papers.drawing import lines
 from umpteen.metrics import tagwise_angle
-from umpteen.metrics.label_sets import distinct_rows
 
 _CLAIM = (
     "all measures go to 0 in the last phase of training: samples fall onto the mean of their "
@@ -122,8 +121,8 @@ def falls(curves: Mapping[str, list[float]]) -> Table:
 
 def _group_rows(task: Stacks) -> dict[int, npt.NDArray[np.bool_]]:
     """Samples with one label, and those of the pairs with so many samples, by that number."""
-    sets, which = distinct_rows(task.train.Y)
-    counts, sizes = np.bincount(which)[which], np.diff(sets.indptr)[which]
+    _, which = np.unique(task.train.Y.toarray(), axis=0, return_inverse=True)
+    counts, sizes = np.bincount(which)[which], np.diff(task.train.Y.indptr)
     return {
         int(count): (sizes == 1) | ((sizes == 2) & (counts == count))
         for count in np.unique(counts[sizes == 2])[::-1]

@@ -10,9 +10,9 @@ import numpy as np
 
 from papers.collapse.runs import Sizes, Stacks, Training, available, stacks
 from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.progress import progress_bar
 from umpteen.collapse import NearestSet, OneVsAll
 from umpteen.metrics import micro_f1, sample_f1, subset_accuracy
-from umpteen.progress import progress_bar
 
 MEASURES: dict[str, Callable[[Any, Any], float]] = {
     "F1, all pairs": micro_f1,
@@ -75,12 +75,12 @@ def _compare(
     name: str, images: str, sizes: Sizes, training: Training, n_seeds: int
 ) -> Iterator[Part]:
     runs: list[tuple[Stacks, dict[str, Answers]]] = []
-    with progress_bar(name, n_seeds) as bar:
+    with progress_bar(name, n_seeds) as advance:
         for seed in range(n_seeds):
             task = stacks(images, sizes, seed=seed)
             model = training.network(seed, learned=False).fit(task.train.X, task.train.Y)
             runs.append((task, answers(model, task)))
-            bar.advance()
+            advance()
     yield runs[0][0].said()
     yield _scores(runs, name)
     yield _by_number(runs, name)

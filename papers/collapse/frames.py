@@ -11,11 +11,11 @@ from papers.collapse.runs import Floats
 from papers.contents import Cell, Part, Section, Table, over_seeds
 from papers.multihead.runs import DEPTHS, Task, texts_task
 from papers.multihead.settings import Training
+from papers.progress import progress_bar
 from papers.sets import available
 from umpteen.collapse import EtfHead, coherence, fixed_frame, welch_bound
 from umpteen.metrics import precision_at_k, propensity, psp_at_k
 from umpteen.neural import FullHead, Recipe, recipe
-from umpteen.progress import Bar, progress_bar
 
 _SETS = ("eurlex57k", "debian-tags")
 _RATES = (1e-3, 3e-3, 1e-2)
@@ -55,15 +55,16 @@ def _compare(name: str, quick: bool, training: Training, n_seeds: int) -> Iterat
     yield task.said() + "."
     rows: list[list[Cell]] = []
     learnt: dict[str, int] = {}
-    with progress_bar(name, len(_heads()) * (len(_RATES) + n_seeds)) as bar:
+    with progress_bar(name, len(_heads())) as advance:
         for label, head in _heads().items():
-            rate = _best_rate(task, training, head, bar)
-            runs = [_run(task, training, head, rate, seed, bar) for seed in range(n_seeds)]
+            rate = _best_rate(task, training, head)
+            runs = [_run(task, training, head, rate, seed) for seed in range(n_seeds)]
             *quality, seconds = np.array(runs).T
             rows.append(
                 [label, f"{rate:g}", *map(over_seeds, quality), over_seeds(seconds, digits=0)]
             )
             learnt[label] = head.build(training.dim, task.n_labels).n_parameters
+            advance()
     columns = [
         "last layer",
         "rate",
@@ -81,22 +82,20 @@ def _compare(name: str, quick: bool, training: Training, n_seeds: int) -> Iterat
     )
 
 
-def _best_rate(task: Task, training: Training, head: Recipe, bar: Bar) -> float:
+def _best_rate(task: Task, training: Training, head: Recipe) -> float:
     """By precision on samples held out of training."""
     found = {}
     for rate in _RATES:
         model = training.network(head, seed=0, learning_rate=rate).fit(task.X, task.Y)
         found[rate] = max(model.history_["score"])
-        bar.advance()
     return max(found, key=lambda rate: found[rate])
 
 
-def _run(task: Task, training: Training, head: Recipe, rate: float, seed: int, bar: Bar) -> Floats:
+def _run(task: Task, training: Training, head: Recipe, rate: float, seed: int) -> Floats:
     """Its quality and the seconds that training took."""
     start = time.perf_counter()
     model = training.network(head, seed, learning_rate=rate).fit(task.X, task.Y)
     seconds = time.perf_counter() - start
-    bar.advance()
     return np.append(_scores(task, model), seconds)
 
 

@@ -16,9 +16,9 @@ from papers.collapse.runs import (
     stacks,
 )
 from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.progress import progress_bar
 from umpteen.collapse import NearestSet
 from umpteen.metrics import subset_accuracy
-from umpteen.progress import progress_bar
 
 _WIDE = 64  # features of the learned layer
 # Table 2 of the paper, ResNet-18: learned, and fixed with d = K.
@@ -55,14 +55,14 @@ def _compare(name: str, sizes: Sizes, training: Training, n_seeds: int) -> Itera
     }
     found: dict[str, list[Floats]] = {kind: [] for kind in kinds}
     learnt: dict[str, int] = {}
-    with progress_bar(name, n_seeds * len(kinds)) as bar:
+    with progress_bar(name, n_seeds * len(kinds)) as advance:
         for seed in range(n_seeds):
             task = stacks(name, sizes, seed=seed)
             for kind, (way, learned) in kinds.items():
                 model = way.network(seed, learned=learned, decoder=NearestSet())
                 found[kind].append(_scores(model.fit(task.train.X, task.train.Y), task))
                 learnt[kind] = n_learnt(model)
-                bar.advance()
+                advance()
     yield task.said()
     first, *_, last = kinds
     rows: list[list[Cell]] = []

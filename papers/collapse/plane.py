@@ -9,7 +9,6 @@ import numpy as np
 from papers.collapse.runs import Course, Training, available, stacks
 from papers.contents import Cell, Figure, Part, Section, Table, Value
 from papers.drawing import Cloud, planes
-from umpteen.metrics.label_sets import LabelSets
 
 _CASES: dict[str, list[tuple[int, int]]] = {"all pairs": [], "one pair missing": [(0, 1)]}
 _SHOWN = 40  # points of each label set
@@ -60,18 +59,13 @@ def _picture(case: str, seen: list[Any], Y: Any, epochs: int) -> Figure:
 
 def clouds(features: Any, Y: Any) -> list[Cloud]:
     """Some points and the mean of each label set, along the two main directions of all."""
-    sets = LabelSets.of(features, Y)
-    _, _, axes = np.linalg.svd(sets.features, full_matrices=False)
-    flat, means = sets.features @ axes[:2].T, sets.means @ axes[:2].T
-    order = sorted(
-        range(len(means)), key=lambda i: (len(sets.sets[i].indices), *sets.sets[i].indices)
-    )
-    return [
-        Cloud(
-            "{" + ", ".join(map(str, sets.sets[i].indices)) + "}",
-            flat[sets.which == i][:_SHOWN],
-            means[i],
-            dashed=len(sets.sets[i].indices) > 1,
-        )
-        for i in order
-    ]
+    features = np.asarray(features, np.float64)
+    _, _, axes = np.linalg.svd(features, full_matrices=False)
+    flat = features @ axes[:2].T  # (n, 2)
+    sets = [tuple(np.flatnonzero(row).tolist()) for row in Y.toarray()]
+    found = []
+    for labels in sorted(set(sets), key=lambda labels: (len(labels), labels)):
+        points = flat[[each == labels for each in sets]]
+        name = "{" + ", ".join(map(str, labels)) + "}"
+        found.append(Cloud(name, points[:_SHOWN], points.mean(axis=0), dashed=len(labels) > 1))
+    return found

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from papers.collapse.runs import Sizes, Stacks, Training, available, stacks
 from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.progress import progress_bar
 from umpteen.collapse import NearestSet, OneVsAll
 from umpteen.metrics import subset_accuracy
-from umpteen.progress import progress_bar
 
 _METHODS: dict[str, Any] = {
     "ONN (NearestSet)": NearestSet(),
@@ -59,14 +59,14 @@ def hidden_sets(n_classes: int, seed: int, share: float = 0.25) -> list[tuple[in
 
 def _compare(images: str, sizes: Sizes, training: Training, n_seeds: int) -> Iterator[Part]:
     found: dict[str, list[list[float]]] = {name: [] for name in _METHODS}
-    with progress_bar("unseen sets", n_seeds) as bar:
+    with progress_bar("unseen sets", n_seeds) as advance:
         for seed in range(n_seeds):
             missing = hidden_sets(10, seed)
             task = stacks(images, sizes, missing=missing, seed=seed)
             model = training.network(seed).fit(task.train.X, task.train.Y)
             for name, runs in _scores(model, task, missing).items():
                 found[name].append(runs)
-            bar.advance()
+            advance()
     yield task.said()
     rows: list[list[Cell]] = [
         [name, *map(over_seeds, np.transpose(runs))] for name, runs in found.items()

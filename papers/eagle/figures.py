@@ -15,7 +15,7 @@ from papers.eagle.simulations import (
     regression,
 )
 from papers.eagle.theory import FloatArray, theorem1_rate
-from umpteen.progress import progress_bar
+from papers.progress import progress_bar
 
 _N_RUNS = 40
 _LENGTHS = (1.0, 0.316)
@@ -116,11 +116,11 @@ def _classification(n_runs: int) -> Iterator[Part]:
 def _repeat(simulate: Callable[[np.random.Generator], Outcome], n_runs: int) -> FloatArray:
     """Errors of the oracle, NoAS and AS and the share rightly assigned, `(n_runs, 4)`."""
     found = []
-    with progress_bar("Simulating", n_runs) as bar:
+    with progress_bar("Simulating", n_runs) as advance:
         for run in range(n_runs):
             outcome = simulate(np.random.default_rng(run))
             found.append([*vars(outcome).values()])
-            bar.advance()
+            advance()
     return np.array(found)
 
 

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+import umpteen as um
 from papers.contents import Cell, Part, Section, Table, Value
 from papers.eagle import pictures
 from papers.eagle.images import DIGITS, Images, image_sets, what_is_missing
+from papers.progress import progress_bar
 from umpteen.errors import MissingExtraError
-from umpteen.progress import progress_bar
-
-if TYPE_CHECKING:
-    from umpteen.aggregated.miml import CoAttentionMIML
 
 _N_SEEDS = 3
 SIZES = (4, 50)
@@ -129,11 +127,11 @@ def _by_method(outcomes: list[Outcome], cell: Any) -> list[list[Cell]]:
 def _outcomes(n_images: int | None, quick: bool) -> Iterator[Outcome]:
     n_seeds, n_tried = (1, 1) if quick else (_N_SEEDS, 3)
     for images in image_sets(n_images):
-        with progress_bar(images.name, len(SIZES) * len(METHODS)) as bar:
+        with progress_bar(images.name, len(SIZES) * len(METHODS)) as advance:
             for size in SIZES:
                 for method in METHODS:
                     yield measure(images, size, method, n_seeds, n_tried)
-                    bar.advance()
+                    advance()
 
 
 def measure(images: Images, size: int, method: str, n_seeds: int, n_tried: int) -> Outcome:
@@ -147,11 +145,9 @@ def measure(images: Images, size: int, method: str, n_seeds: int, n_tried: int) 
     return Outcome(images.name, size, method, candidates[best], accuracies)
 
 
-def fit_bags(images: Images, size: int, seed: int, settings: dict[str, Any]) -> "CoAttentionMIML":
-    """A network trained on random bags."""
-    from umpteen.aggregated.miml import CoAttentionMIML  # needs PyTorch
-
+def fit_bags(images: Images, size: int, seed: int, settings: dict[str, Any]) -> Any:
+    """A network trained on random bags; it needs PyTorch."""
     training = FEW_IMAGES if len(images.X) < 5_000 else TRAINING
-    model = CoAttentionMIML(**{**training[size], **settings}, random_state=seed, verbose=False)
+    model = um.CoAttentionMIML(**{**training[size], **settings}, random_state=seed, verbose=False)
     groups, group_labels = images.bags(size, seed)
     return model.fit(images.X, groups=groups, group_labels=group_labels)

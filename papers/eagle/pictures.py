@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from matplotlib.figure import Figure as Picture
 from sklearn.preprocessing import normalize
 
 from papers.contents import Cell, Figure, Part, Section, Table, Value
 from papers.drawing import svg
 from papers.eagle.images import Floats, Images, image_sets, what_is_missing
 from umpteen.aggregated import group_label_embeddings
-from umpteen.extras import require
 
 ITERATIONS = (0, 20)
 
@@ -60,9 +60,6 @@ def embed(images: Images, size: int, iterations: int, center: bool) -> Floats:
 
 def picture(images: Images, embeddings: Floats) -> Figure:
     """A picture for each label: dark where it has more ink than the average image."""
-    require("matplotlib", "plots")
-    from matplotlib.figure import Figure as Picture
-
     drawn = Picture(figsize=(8, 3.6), layout="constrained")
     side, reach = int(np.sqrt(embeddings.shape[1])), float(np.abs(embeddings).max())
     for label, axes in enumerate(drawn.subplots(2, -(-len(embeddings) // 2)).ravel()):

@@ -12,12 +12,11 @@ from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
 from papers import sets
-from umpteen import data
+from papers.progress import progress_bar
+from umpteen import LabelTree, data
 from umpteen.aggregated import Eagle, ignore_groups
 from umpteen.data import aggregate, group_by_clusters, group_randomly
-from umpteen.linear import LabelTree
 from umpteen.metrics import precision_at_k
-from umpteen.progress import progress_bar
 from umpteen.text import Vectorizer
 
 DEPTHS = (1, 3, 5)  # precision at these
@@ -125,10 +124,10 @@ def _precision(task: Task, model: Any) -> Scores:
 def repeated(task: Task, grouping: Grouping, n_seeds: int) -> dict[str, npt.NDArray[np.float64]]:
     """The same with several seeds: `(seeds, 3)` for each method."""
     runs = []
-    with progress_bar(f"{task.name}, {grouping.name}", n_seeds) as bar:
+    with progress_bar(f"{task.name}, {grouping.name}", n_seeds) as advance:
         for seed in range(n_seeds):
             runs.append(run(task, grouping, seed))
-            bar.advance()
+            advance()
     return {method: np.stack([scores[method] for scores in runs]) for method in METHODS}
 
 

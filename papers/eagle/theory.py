@@ -8,10 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
-
-from umpteen.errors import LabelsShapeError
-from umpteen.validation import check_groups
+from scipy.sparse import csr_matrix, issparse
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,7 +26,7 @@ def no_assignment(X: FloatArray, Z: FloatArray, groups: Any) -> FloatArray:
     >>> no_assignment(X, Z, [[0, 1], [2]]).round(6)
     array([[2.]])
     """
-    members = _members(X, Z, groups)
+    members = _members(groups, len(X))
     return least_squares(members @ X, members @ Z)
 
 
@@ -45,7 +42,7 @@ def with_assignment(
     >>> with_assignment(X, Z, [[0, 1], [2]]).round(6)
     array([[2.]])
     """
-    members = _members(X, Z, groups)
+    members = _members(groups, len(X))
     start = no_assignment(X, Z, members) if start is None else start
     return least_squares(X[assigned(X, Z, members, start)], Z[members.indices])
 
@@ -55,7 +52,7 @@ def assigned(X: FloatArray, Z: FloatArray, groups: Any, start: FloatArray) -> np
 
     Of equally near ones it is the first.
     """
-    members = _members(X, Z, groups)
+    members = _members(groups, len(X))
     expected = X @ start
     chosen = np.empty(members.nnz, np.int64)
     for first, last in zip(members.indptr[:-1], members.indptr[1:], strict=True):
@@ -156,10 +153,9 @@ def separation(embeddings: FloatArray) -> float:
     return float(apart.min())
 
 
-def _members(X: FloatArray, Z: FloatArray, groups: Any) -> csr_matrix:
-    if len(X) != len(Z):
-        raise LabelsShapeError(
-            f"X has {len(X):,} rows but Z has {len(Z):,}: row i of Z holds the outputs of a sample "
-            "of the same group as row i of X"
-        )
-    return check_groups(groups, n_samples=len(X))
+def _members(groups: Any, n_samples: int) -> csr_matrix:
+    if not issparse(groups):
+        rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        ones = np.ones(len(rows), np.float32)
+        groups = csr_matrix((ones, (rows, np.concatenate(groups))), (len(groups), n_samples))
+    return csr_matrix(groups)

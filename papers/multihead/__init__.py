@@ -1,11 +1,7 @@
 """Multi-Head Encoding (Liang et al.): every claim that can be measured."""
 
-from umpteen.extras import require
-
-require("torch", "neural")
-
-from papers.contents import Section  # noqa: E402
-from papers.multihead import (  # noqa: E402
+from papers.contents import Section
+from papers.multihead import (
     bottleneck,
     decomposition,
     labels,

@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from papers.contents import Cell, Part, Section, Table, over_seeds
 from papers.drawing import lines
-from umpteen.neural.optimizers import rate_factor, set_rate
 
 _N = 100
 _RATE = 1.0
@@ -95,16 +94,17 @@ def trained(
     biases = torch.zeros(n_seeds, 1, n)
     weights = [first, second, biases] if bias else [first, second]
     optimizer = torch.optim.Adam([w.requires_grad_() for w in weights], rate, fused=True)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps + 1)
     looks = sorted({0, *(int(steps * share) for share in (0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0))})
     trace = Trace(looks)
     for step in range(steps + 1):
         outputs = samples @ first @ second + biases
         if step in looks:
             _look(trace, outputs.detach())
-        set_rate([optimizer], rate * rate_factor(step, steps + 1, "cosine", 0.0))
         optimizer.zero_grad()
         _loss(outputs, loss).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
+        schedule.step()
     return trace
 
 

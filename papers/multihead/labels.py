@@ -18,7 +18,7 @@ from papers.multihead.runs import (
 )
 from papers.multihead.settings import LABELS, QUICK, Training
 from papers.sets import available
-from umpteen.linear import LabelTree
+from umpteen import LabelTree
 from umpteen.multihead import CascadeHead, LabelCode
 from umpteen.neural import FullHead, Recipe, recipe
 

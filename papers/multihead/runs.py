@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from papers.progress import progress_bar
 from papers.sets import rarest_label, some_rows, texts_of, train_and_test
 from umpteen.metrics import precision_at_k
-from umpteen.progress import progress_bar
 from umpteen.text import Vectorizer
 
 DEPTHS = (1, 3, 5)
@@ -106,9 +106,9 @@ def repeated(
 ) -> dict[str, Floats]:
     """The scores of each model, made for a seed and then trained: `(seeds, depths)`."""
     found: dict[str, list[Floats]] = {name: [] for name in models}
-    with progress_bar(task.name, n_seeds * len(models)) as bar:
+    with progress_bar(task.name, n_seeds * len(models)) as advance:
         for seed in range(n_seeds):
             for name, make in models.items():
                 found[name].append(scores(task, make(seed).fit(task.X, task.Y)))
-                bar.advance()
+                advance()
     return {name: np.stack(runs) for name, runs in found.items()}

@@ -1,6 +1,7 @@
 """Figure 7a and b: time and memory against the number of classes."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,8 +11,7 @@ from typing import TypeAlias
 
 from papers.contents import Cell, Part, Section, Table, Value
 from papers.drawing import lines
-from umpteen.parallel import n_threads
-from umpteen.progress import progress_bar
+from papers.progress import progress_bar
 
 NAMES = ("full", "MHP", "MHC", "MHS")
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -24,7 +24,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def sections(quick: bool) -> list[Section]:
-    """The heads alone, the whole network, and what more threads give."""
+    """The heads alone, and what more threads give."""
     sizes, steps = (_SIZES[:2], 2) if quick else (_SIZES, 5)
     claim = (
         "with a million labels MHP is 17 times as fast as a full layer, MHC 4 times, MHS 8 times; "
@@ -35,15 +35,10 @@ def sections(quick: bool) -> list[Section]:
         Section(
             "Figure 7, heads alone",
             claim,
-            what + "a process of its own; random features, plain SGD.",
-            partial(_costs, sizes, steps, True),
-        ),
-        Section(
-            "Figure 7, the whole network",
-            claim,
-            what + "a process of its own, after a Bag of 50,000 words (100 per sample), with the "
-            "optimizers of NeuralClassifier.",
-            partial(_costs, sizes, steps, False),
+            what
+            + "a process of its own; random features, plain SGD. benchmarks/heads.py measures a "
+            "whole network, too.",
+            partial(_costs, sizes, steps),
         ),
         Section(
             "Threads",
@@ -55,13 +50,13 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _costs(sizes: Sequence[int], steps: int, alone: bool) -> Iterator[Part]:
+def _costs(sizes: Sequence[int], steps: int) -> Iterator[Part]:
     found: Grid = {}
-    with progress_bar("Measuring", len(sizes) * len(NAMES)) as bar:
+    with progress_bar("Measuring", len(sizes) * len(NAMES)) as advance:
         for n_labels in sizes:
             for name in NAMES:
-                found[name, n_labels] = in_own_process(name, n_labels, steps, alone)
-                bar.advance()
+                found[name, n_labels] = in_own_process(name, n_labels, steps)
+                advance()
     for n_labels in sizes:
         yield _table(found, n_labels)
     yield (
@@ -74,13 +69,10 @@ def _costs(sizes: Sequence[int], steps: int, alone: bool) -> Iterator[Part]:
         yield "-: needs more memory than is free here."
 
 
-def in_own_process(
-    name: str, n_labels: int, steps: int, alone: bool, threads: int | None = None
-) -> Costs:
+def in_own_process(name: str, n_labels: int, steps: int, threads: int | None = None) -> Costs:
     """What `worker.measure` gives, with all threads if not told; None: too little memory."""
-    command = [sys.executable, "-m", "papers.multihead.worker", name]
-    command += ["alone" if alone else "network", str(n_labels), str(steps)]
-    command.append(str(threads or n_threads(-1)))
+    numbers = (n_labels, steps, threads or os.cpu_count())
+    command = [sys.executable, "-m", "papers.multihead.worker", name, *map(str, numbers)]
     run = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)
     if run.returncode == 0:
         costs: dict[str, float] = json.loads(run.stdout)
@@ -115,10 +107,10 @@ def _table(found: Grid, n_labels: int) -> Table:
 
 
 def _threads(n_labels: int, steps: int) -> Iterator[Part]:
-    counts = sorted({1, n_threads(-1)})
+    counts = sorted({1, os.cpu_count() or 1})
     rows: list[list[Cell]] = []
     for name in NAMES:
-        found = [in_own_process(name, n_labels, steps, True, count) for count in counts]
+        found = [in_own_process(name, n_labels, steps, count) for count in counts]
         times = [None if costs is None else Value(1e3 * costs["step"]) for costs in found]
         rows.append([name, *times, ratio(found[0], found[-1], "step")])
     columns = ["head", *(f"{count} threads" if count > 1 else "1 thread" for count in counts)]

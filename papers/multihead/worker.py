@@ -1,6 +1,6 @@
 """One head of one size in a process of its own, for its peak of memory.
 
-    python -m papers.multihead.worker HEAD ALONE N_LABELS STEPS THREADS
+    python -m papers.multihead.worker HEAD N_LABELS STEPS THREADS
 
 gives JSON. A process that would need more memory than there is fails instead of stalling others.
 """
@@ -19,12 +19,9 @@ from typing import Any
 import torch
 
 from umpteen.multihead import CascadeHead, ProductHead, SamplingHead
-from umpteen.neural import Bag, FullHead, Head, SparseRows, Targets
-from umpteen.neural.network import Network
-from umpteen.neural.optimizers import make_optimizers
+from umpteen.neural import FullHead, Head, Targets
 
 FEATURES, BATCH, K = 512, 128, 5
-WORDS, WORDS_PER_SAMPLE = 50_000, 100
 
 HEADS: dict[str, Callable[[int], Head]] = {
     "full": lambda n: FullHead(FEATURES, n),
@@ -34,39 +31,30 @@ HEADS: dict[str, Callable[[int], Head]] = {
 }
 
 
-def measure(name: str, alone: bool, n_labels: int, steps: int) -> dict[str, float]:
+def measure(name: str, n_labels: int, steps: int) -> dict[str, float]:
     """Seconds and megabytes of a step and of the best five labels of a batch; medians.
 
-    `alone`: random features and plain SGD. Otherwise after a `Bag`, with the optimizers of
-    `NeuralClassifier`. Peaks are beyond what was held before the head was made.
+    Features are random, the optimizer is plain SGD. Peaks are beyond what was held before the head
+    was made.
     """
     torch.manual_seed(0)
-    inputs, targets = batch(alone), Targets.of_classes(torch.randint(n_labels, (BATCH,)))
-    encoder = torch.nn.Identity() if alone else Bag(WORDS, FEATURES)
+    features = torch.randn(BATCH, FEATURES)
+    targets = Targets.of_classes(torch.randint(n_labels, (BATCH,)))
     _reset_peak()
     before = _peak_megabytes()
     head = HEADS[name](n_labels)
-    network = Network(encoder, head)
-    optimizers: list[Any] = (
-        [torch.optim.SGD(head.parameters(), lr=0.1)]
-        if alone
-        else list(make_optimizers(network, "adamw", 1e-3, 0.0))
-    )
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
 
     def step() -> None:
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        network.loss(inputs, targets).backward()  # type: ignore[no-untyped-call]
-        for optimizer in optimizers:
-            optimizer.step()
+        optimizer.zero_grad()
+        head.loss(features, targets).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
 
     step_seconds, step_peak = _seconds(step, steps), _peak_megabytes() - before
-    for optimizer in optimizers:
-        optimizer.zero_grad()
-    optimizers.clear()
+    optimizer.zero_grad()
     _reset_peak()
     with torch.inference_mode():
-        answer_seconds = _seconds(lambda: network.topk(inputs, K), steps)
+        answer_seconds = _seconds(lambda: head.topk(features, K), steps)
     return {
         "parameters": head.n_parameters,
         "weights": sum(each.numel() for each in head.parameters() if each.ndim > 1),
@@ -75,15 +63,6 @@ def measure(name: str, alone: bool, n_labels: int, steps: int) -> dict[str, floa
         "step_peak": step_peak,
         "answer_peak": _peak_megabytes() - before,
     }
-
-
-def batch(alone: bool) -> Any:
-    """Random features, or words for a `Bag`."""
-    if alone:
-        return torch.randn(BATCH, FEATURES)
-    offsets = torch.arange(0, BATCH * WORDS_PER_SAMPLE + 1, WORDS_PER_SAMPLE)
-    words = torch.randint(WORDS, (BATCH * WORDS_PER_SAMPLE,))
-    return SparseRows(offsets, words, torch.full((len(words),), WORDS_PER_SAMPLE**-0.5))
 
 
 def _seconds(work: Callable[[], Any], repeats: int) -> float:
@@ -126,6 +105,6 @@ def _kilobytes(path: Path, key: str) -> int:
 
 if __name__ == "__main__":
     _limit_memory()
-    head_name, is_alone, n, n_steps, n_threads = sys.argv[1:]
+    head_name, n, n_steps, n_threads = sys.argv[1:]
     torch.set_num_threads(int(n_threads))
-    print(json.dumps(measure(head_name, is_alone == "alone", int(n), int(n_steps))))
+    print(json.dumps(measure(head_name, int(n), int(n_steps))))

@@ -11,8 +11,7 @@ from scipy.sparse import csr_matrix, diags
 
 from papers.contents import Cell, Part, Section, Table, Value
 from papers.siamese.runs import DEPTHS, Task, available, task
-from umpteen.base import TopK
-from umpteen.linear import LabelTree
+from umpteen import LabelTree, TopK
 from umpteen.metrics import propensity, psp_at_k, recall_at_k
 from umpteen.siamese import SiameseXML
 

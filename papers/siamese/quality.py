@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from papers.contents import Cell, Part, Section, Table, Value, over_seeds
+from papers.progress import progress_bar
 from papers.siamese.runs import (
     DEPTHS,
     METRICS,
@@ -19,18 +20,16 @@ from papers.siamese.runs import (
     outcome,
     task,
 )
-from umpteen.centroid import NearestCentroid
-from umpteen.linear import LabelTree
+from umpteen import LabelTree, NearestCentroid
 from umpteen.metrics import recall_at_k
-from umpteen.progress import progress_bar
 from umpteen.search import LabelIndex
 from umpteen.siamese import SiameseXML
-from umpteen.siamese.held_out import LEAST_BESIDE_COMPANION
 
 _SETS = ("debian-deps", "wordnet-ancestors", "eurlex57k")
 _SHORTLISTS = (10, 25, 50, 100)
 _N_EXAMPLES = 4
 _NAME, _TEXT = 34, 110  # letters shown
+_LEAST_SHARED = 20_000  # towers of fused models learn from all of fewer samples
 _RARE = 3  # samples of a label
 _THREE: dict[str, Any] = {"n_trees": 3, "hard_negatives": 20}
 
@@ -71,7 +70,7 @@ def entries(quick: bool, n_samples: int, folder: str) -> dict[str, Entry]:
         return lambda seed: siamese(**changes, checkpoint=f"{folder}/{seed}")(seed)
 
     def fused(companion: LabelTree) -> Callable[[int], SiameseXML]:
-        if n_samples < LEAST_BESIDE_COMPANION:  # its towers learn from all samples
+        if n_samples < _LEAST_SHARED:
             return siamese(fuse_with=companion)
         return main(fuse_with=companion)
 
@@ -138,7 +137,7 @@ def _compared(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
 def measured(chosen: Task, rows: dict[str, Entry], n_seeds: int) -> dict[str, list[Outcome]]:
     """The outcomes of all rows, over seeds."""
     found: dict[str, list[Outcome]] = {}
-    with progress_bar(chosen.name, len(rows)) as bar:
+    with progress_bar(chosen.name, len(rows)) as advance:
         for label, entry in rows.items():
             if isinstance(entry.make, str):
                 found[label] = [changed(chosen, run, entry.changes) for run in found[entry.make]]
@@ -146,7 +145,7 @@ def measured(chosen: Task, rows: dict[str, Entry], n_seeds: int) -> dict[str, li
                 n_runs = n_seeds if entry.main else 1
                 runs = [entry.make(seed) for seed in range(n_runs)]
                 found[label] = [outcome(chosen, model, entry.described) for model in runs]
-            bar.advance()
+            advance()
     return found
 
 

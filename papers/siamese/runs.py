@@ -14,8 +14,7 @@ from scipy.sparse import csr_matrix
 
 from papers import sets
 from papers.sets import some_rows, texts_of, train_and_test
-from umpteen import data, storage
-from umpteen.base import TopK
+from umpteen import TopK, data, save
 from umpteen.metrics import ndcg_at_k, precision_at_k, propensity, psndcg_at_k, psp_at_k
 from umpteen.text import Vectorizer
 
@@ -121,7 +120,7 @@ def figures(chosen: Task, top: TopK) -> Floats:
 def megabytes(model: Any) -> float:
     """Of the model on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        storage.save(model, Path(folder) / "model")
+        save(model, Path(folder) / "model")
         files = [path for path in Path(folder).rglob("*") if path.is_file()]
         return sum(path.stat().st_size for path in files) / 1e6
 

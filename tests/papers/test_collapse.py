@@ -7,11 +7,9 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 
 from scipy.sparse import csr_matrix
 
-from papers import prepare
 from papers.collapse import (
     courses,
     decoders,
-    frames,
     heads,
     plane,
     runs,
@@ -19,10 +17,8 @@ from papers.collapse import (
     theory,
     unseen,
 )
-from papers.contents import Figure, Section, Table
+from papers.contents import Figure, Table
 from papers.multihead import runs as text_runs
-from umpteen import data
-from umpteen.collapse import NearestSet, OneVsAll
 
 FAST = runs.Training(2, dim=12)
 
@@ -49,32 +45,6 @@ def images(monkeypatch):
     return parts
 
 
-def test_the_page_is_registered_and_every_section_says_what_it_is():
-    prepared = prepare("collapse", quick=True)
-    assert "collapse" in prepared.title
-    titles = [section.title for section in prepared.sections]
-    assert len(set(titles)) == len(titles)
-    assert all(isinstance(section, Section) for section in prepared.sections)
-
-
-def test_no_image_is_both_learnt_from_and_judged_by(images, monkeypatch):
-    (X, y), test = images
-    X = np.broadcast_to(np.arange(len(y), dtype=np.float32)[:, None, None, None], X.shape)
-    given = {}
-
-    def kept(images, classes, sizes, **options):
-        given[options["random_state"]] = set(np.asarray(images)[:, 0, 0, 0].tolist())
-        return stacked(images[:1], [0], {1: 1})
-
-    stacked = data.stack_images
-    monkeypatch.setattr(runs, "_originals", lambda name: ((X, y), (-1 - X[:100], test[1])))
-    monkeypatch.setattr(runs.data, "stack_images", kept)
-    runs.stacks("MNIST", {1: 3}, seed=4)
-    train, dev, tested = (given[seed] for seed in (12, 13, 14))
-    assert all(len(part) for part in (train, dev, tested))
-    assert len(train | dev | tested) == len(train) + len(dev) + len(tested)
-
-
 def test_courses_are_measured_at_the_moments_asked_for(images):
     task = runs.stacks("MNIST", {1: 6, 2: 2}, judged={1: 1})
     seen = []
@@ -92,14 +62,6 @@ def test_courses_are_measured_at_the_moments_asked_for(images):
     assert [cell.ours for cell in table.rows[0][1:]] == [4.0, 0.5, 8.0]
 
 
-def test_moments_begin_at_one_and_end_at_the_end():
-    for epochs in (1, 2, 3, 40, 200):
-        found = runs.moments(epochs)
-        assert found[0] == 1
-        assert found[-1] == epochs
-        assert found == sorted(set(found))
-
-
 def test_groups_of_pairs_are_told_apart_by_their_samples(images):
     task = runs.stacks("MNIST", {1: 6, 2: (4, 2)}, judged={1: 1})
     rows = courses._group_rows(task)
@@ -107,18 +69,6 @@ def test_groups_of_pairs_are_told_apart_by_their_samples(images):
     sizes = np.diff(task.train.Y.indptr)
     assert all((chosen[sizes == 1]).all() for chosen in rows.values())
     assert sum((chosen & (sizes == 2)).sum() for chosen in rows.values()) == (sizes == 2).sum()
-
-
-def test_decoders_are_asked_on_the_features_of_the_test_part(images):
-    task = runs.stacks("MNIST", {1: 10, 2: 2}, judged={1: 2, 2: 1})
-    model = FAST.network(0, learned=False).fit(task.train.X, task.train.Y)
-    found = decoders.answers(model, task)
-    features, test = model.features(task.train.X), model.features(task.test.X)
-    expected = NearestSet().fit(features, task.train.Y).predict(test)
-    assert (found["ONN"].sets != expected).nnz == 0
-    half = OneVsAll(threshold=0.5).fit(features, task.train.Y).predict(test)
-    assert (found["OvA, 0.5"].sets != half).nnz == 0
-    assert all(each.fit_seconds > 0 and each.predict_seconds > 0 for each in found.values())
 
 
 def test_hidden_sets_are_hidden_in_training_only(images):
@@ -131,19 +81,6 @@ def test_hidden_sets_are_hidden_in_training_only(images):
     model = FAST.network(0).fit(task.train.X, task.train.Y)
     scores = unseen._scores(model, task, missing)
     assert scores["ONN (NearestSet)"][1] == 0
-
-
-def test_parameters_are_those_that_training_may_change(images):
-    task = runs.stacks("MNIST", {1: 4}, judged={1: 1})
-    learned, fixed = (
-        FAST.network(0, learned=learned).fit(task.train.X, task.train.Y)
-        for learned in (True, False)
-    )
-    assert heads.n_learnt(learned) - heads.n_learnt(fixed) == 10 * 12
-    for model in (learned, fixed):
-        network = model._build()
-        expected = sum(each.numel() for each in network.parameters() if each.requires_grad)
-        assert heads.n_learnt(model) == expected
 
 
 def test_iou_is_the_share_of_the_softmax(images):
@@ -174,11 +111,6 @@ def test_texts_have_labels_that_stand_alone():
     X, labels = texts.small_part(task, least=2)
     assert X.toarray().argmax(axis=1).tolist() == [0, 1, 2, 3, 5]
     assert labels.toarray().tolist() == [[1, 0], [1, 0], [0, 1], [1, 1], [0, 1]]
-
-
-def test_a_fixed_layer_has_no_gradients_to_keep():
-    table = frames._sizes({"learned": 20 * 8 + 20, "fixed": 20}, n_labels=20, dim=8)
-    assert [row[1] for row in table.rows] == ["180", "20"]
 
 
 def test_theory_and_descent_agree_on_the_page():

@@ -1,13 +1,9 @@
 """Table 3 and the pictures, on images small enough to wait for."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from papers.contents import Figure, Table, Value
 from papers.eagle import images, miml, pictures
-from umpteen.errors import MissingExtraError
 
 
 def dots(n_images, seed):
@@ -31,63 +27,6 @@ def small(monkeypatch):
 
 def measured(quick=True):
     return [list(section.measure()) for section in miml.sections(quick)]
-
-
-def test_each_row_has_the_papers_numbers_beside_ours(small):
-    pytest.importorskip("torch", reason="needs umpteen[neural]")
-    table = next(part for part in measured()[0] if isinstance(part, Table))
-    assert [row[0] for row in table.rows] == [f"{name}, {size}" for name, size in miml.PAPER]
-    for row, printed in zip(table.rows, miml.PAPER.values(), strict=True):
-        assert tuple(value.paper for value in row[1:]) == printed
-        assert all(value.spread is None for value in row[1:])  # one seed
-    assert all(value.ours > 90 for row in table.rows[::2] for value in row[1:])
-
-
-@pytest.mark.parametrize("method", miml.METHODS)
-def test_settings_are_chosen_on_held_out_bags_and_not_by_test_images(small, method, monkeypatch):
-    asked = []
-
-    def fit(_, size, seed, settings):
-        asked.append((seed, settings))
-        place = miml.CANDIDATES[method].index(settings)
-        held_out = [[0.1, 0.5], [0.9, 0.2], [0.6]][place]
-        test = [0.99, 0.4, 0.98][place] + seed / 10
-        return SimpleNamespace(validation_scores_=held_out, score=lambda *_: test)
-
-    monkeypatch.setattr(miml, "fit_bags", fit)
-    outcome = miml.measure(small, 4, method, n_seeds=3, n_tried=3)
-    first, best, last = miml.CANDIDATES[method]
-    assert asked == [(0, first), (0, best), (0, last), (1, best), (2, best)]
-    assert outcome.accuracies == pytest.approx([40, 50, 60])
-    assert outcome.value().ours == pytest.approx(50)
-    assert outcome.value().spread == pytest.approx(np.std([40, 50, 60], ddof=1))
-    assert f"loss {best['loss']}" in outcome.settings_text()
-
-
-def test_without_pytorch_the_rest_of_the_page_goes_on(small, monkeypatch):
-    def fit(*_):
-        raise MissingExtraError("this needs 'torch'")
-
-    monkeypatch.setattr(miml, "fit_bags", fit)
-    table3, figures = measured()
-    assert table3 == ["Not measured: this needs 'torch'."]
-    assert any(isinstance(part, Figure) for part in figures)
-
-
-def test_without_images_the_built_in_digits_are_taken_and_the_page_says_so(monkeypatch):
-    monkeypatch.delenv("UMPTEEN_DATA", raising=False)
-    (digits,) = images.image_sets(None)
-    assert digits.X.shape == (1400, 64)
-    assert digits.X_test.shape == (397, 64)
-    np.testing.assert_allclose(digits.X.mean(axis=0), 0, atol=1e-5)
-    (sentence,) = images.what_is_missing([digits.name])
-    assert "MNIST and Fashion-MNIST not found" in sentence
-    assert "scikit-learn's digits" in sentence
-    (sentence,) = images.what_is_missing(["MNIST"])
-    assert sentence.startswith("Fashion-MNIST not found")
-    assert list(images.what_is_missing(list(images.SETS))) == []
-    value = miml.Outcome(digits.name, 4, "EAGLE", {}, [1.0]).value()
-    assert value == Value(1.0, None, None)
 
 
 def test_bags_hold_each_image_once_and_its_label(small):

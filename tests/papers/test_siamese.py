@@ -7,9 +7,8 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 
 from scipy.sparse import csr_matrix
 
-from papers import prepare
 from papers.contents import Table
-from papers.siamese import newcomers, quality, runs, speed, surrogates
+from papers.siamese import newcomers, quality, runs, surrogates
 from umpteen.centroid import NearestCentroid
 from umpteen.siamese import SiameseXML
 
@@ -33,30 +32,6 @@ def small_task(n=400, n_test=100):
         "small", csr_matrix(X[:n]), Y[:n], csr_matrix(X[n:]), Y[n:], csr_matrix(texts),
         [f"label {j}" for j in range(N_LABELS)], [f"text {i}" for i in range(n_test)],
     )  # fmt: skip
-
-
-def test_every_section_is_named_once():
-    for quick in (True, False):
-        titles = [section.title for section in prepare("siamese", quick).sections]
-        assert len(set(titles)) == len(titles) >= 4
-
-
-def test_a_task_has_only_labels_that_can_be_learned_and_samples_that_can_be_answered():
-    chosen = runs.task("pydocs", True)
-    assert (chosen.Y.getnnz(axis=0) > 0).all()
-    assert (chosen.Y_test.getnnz(axis=1) > 0).all()
-    assert chosen.label_features.shape == (chosen.Y.shape[1], chosen.X.shape[1])
-    assert len(chosen.label_names) == chosen.Y.shape[1]
-    assert len(chosen.texts_test) == chosen.X_test.shape[0]
-
-
-@pytest.mark.parametrize("n_samples", [400, 2_100])
-def test_fused_rows_share_towers_only_with_those_that_learned_from_the_same(n_samples, tmp_path):
-    chosen = small_task(n_samples)
-    rows = quality.entries(True, n_samples, str(tmp_path))
-    names = ["SiameseXML", "fused with LabelTree", "fused with three trees"]
-    found = quality.measured(chosen, {name: rows[name] for name in names}, 1)
-    assert list(found) == names
 
 
 def test_rows_of_the_table_are_of_their_models():
@@ -102,14 +77,6 @@ def test_new_labels_are_found_by_their_texts_and_never_by_a_tree():
     assert scores["SiameseXML, among all labels"][0] > 50
     assert scores["SiameseXML, among the new ones"][0] > 80
     assert not scores["LabelTree"].any()
-
-
-def test_queries_are_timed_and_vectors_have_length_one():
-    vectors = speed.clustered(500, 16, seed=0)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
-    asked = []
-    assert speed.median_time(asked.append, vectors[:4]) >= 0
-    assert len(asked) == 5  # one to warm up
 
 
 def test_inequalities_hold_where_they_are_proven():

@@ -10,7 +10,6 @@ from scipy.sparse import csr_matrix
 
 import umpteen as um
 from papers.eagle import theorems, theory
-from umpteen.errors import GroupsError, LabelsShapeError
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -88,14 +87,6 @@ def test_without_noise_assignment_is_exact():
     np.testing.assert_allclose(theory.with_assignment(X, X @ true, groups), true, atol=1e-9)
     chosen = theory.assigned(X, X @ true, groups, true)
     assert np.array_equal(chosen, groups.indices)
-
-
-def test_bad_input_is_named():
-    X, Z = drawn(0)
-    with pytest.raises(LabelsShapeError, match="40 rows but Z has 39"):
-        theory.no_assignment(X, Z[1:], [[0]])
-    with pytest.raises(GroupsError, match="no group"):
-        theory.with_assignment(X, Z, [[0, 1]])
 
 
 def test_theorem_1_has_its_two_ends():
