@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from papers import sets
+from papers.collapse.stacking import Images, stack_images
 from papers.sets import train_and_test
-from umpteen import data
 from umpteen.collapse import EtfHead
 from umpteen.metrics import CollapseMeasures, collapse_measures
 from umpteen.neural import Conv, NeuralClassifier, recipe
@@ -20,14 +20,6 @@ _N_DEV = 10_000  # training images that only make samples to choose by
 
 Sizes = Mapping[int, int | Sequence[int]]
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Images:
-    """Images `(n, 1, height, width)` and their labels."""
-
-    X: Any
-    Y: Any  # csr_matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +71,9 @@ def stacks(
 
     def made(part: tuple[Any, Any], sizes: Sizes, seed: int, **options: Any) -> Images:
         rows = part[1] < n_classes
-        stacked = data.stack_images(
+        return stack_images(
             part[0][rows], part[1][rows], sizes, shrink=2, random_state=seed, **options
         )
-        return Images(stacked.X, stacked.Y)
 
     return Stacks(
         name,

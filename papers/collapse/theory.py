@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from papers.collapse.unconstrained import UnconstrainedFeatures
 from papers.contents import Cell, Part, Section, Table, Value
-from umpteen.collapse import UnconstrainedFeatures
 
 _CASES = [
     UnconstrainedFeatures(4, {1: 3, 2: 2}, 0.004, 0.004),

@@ -4,12 +4,10 @@ from collections import Counter
 from math import comb
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umpteen.data import stack_images
-from umpteen.errors import FeaturesError, LabelsError, ParameterError
+from papers.collapse.stacking import stack_images
 
 SIDE = 8
 
@@ -82,25 +80,3 @@ def test_shrinking_averages_squares():
     n = len(whole.X)
     expected = whole.X.reshape(n, 1, SIDE, 2, SIDE, 2).mean(axis=(3, 5))
     np.testing.assert_allclose(half.X, expected)
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"images": np.zeros((4, 8, 8))}, FeaturesError, "channels"),
-        ({"classes": [0, 1]}, LabelsError, "for each of 4 images"),
-        ({"classes": [0, 0, 2, 2]}, LabelsError, "no image of class 1"),
-        ({"classes": [0.0, 0, 1, 1]}, LabelsError, "float"),
-        ({"samples": {5: 1}}, ParameterError, "4 corners"),
-        ({"samples": {1: -1}}, ParameterError, r"samples\[1\]"),
-        ({"samples": {1: ()}}, ParameterError, "empty"),
-        ({"samples": {}}, ParameterError, "no image"),
-        ({"shift": 9}, ParameterError, "shift=9"),
-        ({"shrink": 3}, ParameterError, "shrink=3"),
-    ],
-)
-def test_bad_input_is_named(changes, error, message):
-    images, classes = plain(2)
-    arguments = {"images": images, "classes": classes, "samples": {1: 1}} | changes
-    with pytest.raises(error, match=message):
-        stack_images(**arguments)

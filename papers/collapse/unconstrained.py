@@ -1,6 +1,5 @@
 """The unconstrained-features model: what training would find if features could be anything."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,9 +12,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from umpteen.collapse.optimum import Collapsed, collapsed_optimum
+from papers.collapse.optimum import Collapsed, collapsed_optimum
 from umpteen.errors import ParameterError
-from umpteen.validation import check_k, check_number
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -54,34 +52,6 @@ class UnconstrainedFeatures:
     feature_penalty: float
     bias_penalty: float = 0.0
     normalize: bool = False
-
-    def __post_init__(self) -> None:
-        check_k(self.n_labels, "n_labels")
-        self._check_penalties()
-        if not isinstance(self.samples, Mapping) or not self.samples:
-            raise ParameterError(
-                f"samples={self.samples!r} is empty or not a dict: expected the number of samples "
-                "for each size of label set, such as {1: 10, 2: 3}"
-            )
-        for multiplicity, count in self.samples.items():
-            check_k(multiplicity, "the size of a label set in samples")
-            check_k(count, f"samples[{multiplicity}]")
-            if multiplicity > self.n_labels:
-                raise ParameterError(
-                    f"samples has the multiplicity {multiplicity}; sets of {self.n_labels} labels "
-                    f"have 1 to {self.n_labels}"
-                )
-
-    def _check_penalties(self) -> None:
-        low, high = _PENALTIES
-        for name in ("weight_penalty", "feature_penalty", "bias_penalty"):
-            value = check_number(getattr(self, name), name)
-            least = 0 if name == "bias_penalty" else low
-            if not least <= value <= high:
-                raise ParameterError(
-                    f"{name}={value:g} is out of range: expected {least:g} to {high:g}; usual "
-                    "values are 1e-5 to 1e-2"
-                )
 
     @property
     def n_samples(self) -> int:
