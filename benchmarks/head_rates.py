@@ -18,8 +18,8 @@ from rich.table import Table
 
 from papers.multihead import single, stacked
 from papers.multihead.labels import PAPER_GROUP, cascade
-from papers.multihead.runs import Task, classes_task, scores, texts_task
 from papers.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
+from papers.multihead.tasks import Task, classes_task, scores, texts_task
 from umpteen.neural import Conv, FullHead, Recipe, recipe
 
 SETS = (*CLASSES, *LABELS, *(f"stacks-{size}" for size in STACKS))

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import umpteen as um
-from papers.siamese.runs import METRICS, Task, figures, task
+from papers.siamese.tasks import METRICS, Task, figures, task
 from umpteen.siamese.held_out import held_out
 from umpteen.validation import as_csr, unit_rows
 

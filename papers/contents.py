@@ -64,7 +64,8 @@ class Figure:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-Part: TypeAlias = Table | Figure | str  # a text is a paragraph
+Block: TypeAlias = Table | Figure | str  # a text is a paragraph
+Part = Block  # as papers.adversarial calls it
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Section:
     title: str
     claim: str
     data: str
-    measure: Callable[[], Iterable[Part]]
+    measure: Callable[[], Iterable[Block]]
 
 
 @dataclass(frozen=True)
@@ -86,5 +87,5 @@ class Measured:
     """A section, what came out, and how long it took."""
 
     section: Section
-    parts: list[Part]
+    blocks: list[Block]
     seconds: float

@@ -53,7 +53,7 @@ def lines(
     return Figure(caption, f"{y_label} over {x_label} {_listed(x)}. {says}", svg(picture), numbers)
 
 
-def courses(
+def curves(
     caption: str,
     x: Mapping[str, Sequence[float]],
     y: Mapping[str, Sequence[float]],
@@ -86,7 +86,7 @@ class Cloud:
     dashed: bool = False
 
 
-def planes(caption: str, panels: Mapping[str, Sequence[Cloud]]) -> Figure:
+def projections(caption: str, panels: Mapping[str, Sequence[Cloud]]) -> Figure:
     """Clouds of points in the plane, a picture for each panel side by side."""
     picture = Picture(figsize=(3.6 * len(panels), 3.8), layout="constrained")
     for axes, (title, clouds) in zip(
@@ -132,3 +132,6 @@ def _listed(values: Sequence[Any]) -> str:
     return ", ".join(
         f"{value:.3g}" if isinstance(value, float | np.floating) else str(value) for value in values
     )
+
+
+courses = curves  # as papers.adversarial calls it

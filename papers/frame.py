@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from papers import page
-from papers.contents import Figure, Measured, Part, Section, Table
+from papers.contents import Block, Figure, Measured, Section, Table
 from umpteen import __version__
 
 
@@ -33,8 +33,8 @@ class Reproduction:
         for section in self.sections[len(self.measured) :]:
             yield section
             start = time.perf_counter()
-            parts = list(section.measure())
-            self.measured.append(Measured(section, parts, time.perf_counter() - start))
+            blocks = list(section.measure())
+            self.measured.append(Measured(section, blocks, time.perf_counter() - start))
             self.write(folder)
             yield self.measured[-1]
 
@@ -59,19 +59,19 @@ class Reproduction:
 
 
 def _section(measured: Measured) -> dict[str, Any]:
-    section, parts = measured.section, measured.parts
+    section, blocks = measured.section, measured.blocks
     return {
         "title": section.title,
         "claim": section.claim,
         "data": section.data,
         "seconds": round(measured.seconds, 3),
-        "tables": [asdict(part) for part in parts if isinstance(part, Table)],
-        "figures": [_figure(part) for part in parts if isinstance(part, Figure)],
-        "notes": [part for part in parts if isinstance(part, str)],
+        "tables": [asdict(block) for block in blocks if isinstance(block, Table)],
+        "figures": [_figure(block) for block in blocks if isinstance(block, Figure)],
+        "notes": [block for block in blocks if isinstance(block, str)],
     }
 
 
-def _figure(figure: Part) -> dict[str, Any]:
+def _figure(figure: Block) -> dict[str, Any]:
     found = asdict(figure)  # type: ignore[arg-type]
     del found["svg"]
     return found

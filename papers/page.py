@@ -4,7 +4,7 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
-from papers.contents import Cell, Figure, Measured, Part, Table, Value
+from papers.contents import Block, Cell, Figure, Measured, Table, Value
 from umpteen import __version__
 
 if TYPE_CHECKING:
@@ -62,15 +62,15 @@ def _section(place: int, measured: Measured) -> str:
         f'<section><h2 id="section-{place}">{escape(section.title)}</h2>'
         f"<p><b>The paper: </b>{escape(section.claim)}</p>"
         f"<p><b>Here: </b>{escape(section.data)}</p>"
-        f"{''.join(map(_shown, measured.parts))}"
+        f"{''.join(map(_shown, measured.blocks))}"
         f"<p>Measured in {measured.seconds:.1f} s.</p></section>"
     )
 
 
-def _shown(part: Part) -> str:
-    if isinstance(part, Table):
-        return _table(part)
-    return _picture(part) if isinstance(part, Figure) else f"<p>{escape(part)}</p>"
+def _shown(block: Block) -> str:
+    if isinstance(block, Table):
+        return _table(block)
+    return _picture(block) if isinstance(block, Figure) else f"<p>{escape(block)}</p>"
 
 
 def _table(table: Table) -> str:

@@ -17,11 +17,11 @@ def render(measured: Measured) -> Group:
         Text(f"The paper: {section.claim}"),
         Text(f"Here: {section.data}"),
     ]
-    for part in measured.parts:
-        if isinstance(part, Table):
-            lines.append(_table(part))
-        elif isinstance(part, str):
-            lines.append(Text(part))
+    for block in measured.blocks:
+        if isinstance(block, Table):
+            lines.append(_table(block))
+        elif isinstance(block, str):
+            lines.append(Text(block))
     return Group(*lines, "")
 
 

@@ -1,11 +1,11 @@
 """Multi-label neural collapse (Li et al.): every claim that can be measured."""
 
 from papers.collapse import (
-    courses,
+    curves,
     decoders,
     frames,
     heads,
-    plane,
+    projection,
     texts,
     theory,
     unseen,
@@ -18,7 +18,7 @@ PAPER = (
     "(ONN is NearestSet here, OvA is OneVsAll)"
 )
 
-_CHAPTERS = (plane, courses, decoders, unseen, heads, texts, frames, theory)
+_CHAPTERS = (projection, curves, decoders, unseen, heads, texts, frames, theory)
 
 
 def claims(quick: bool) -> list[Section]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from papers.collapse.runs import Sizes, Stacks, Training, available, stacks
-from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.collapse.stacks import Sizes, Stacks, Training, available, stacks
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from papers.progress import progress_bar
 from umpteen.collapse import NearestSet, OneVsAll
 from umpteen.metrics import micro_f1, sample_f1, subset_accuracy
@@ -73,7 +73,7 @@ def sections(quick: bool) -> list[Section]:
 
 def _compare(
     name: str, images: str, sizes: Sizes, training: Training, n_seeds: int
-) -> Iterator[Part]:
+) -> Iterator[Block]:
     runs: list[tuple[Stacks, dict[str, Answers]]] = []
     with progress_bar(name, n_seeds) as advance:
         for seed in range(n_seeds):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from papers.collapse.runs import Floats
-from papers.contents import Cell, Part, Section, Table, over_seeds
-from papers.multihead.runs import DEPTHS, Task, texts_task
+from papers.collapse.stacks import Floats
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from papers.multihead.settings import Training
+from papers.multihead.tasks import DEPTHS, Task, texts_task
 from papers.progress import progress_bar
 from papers.sets import available
 from umpteen.collapse import EtfHead, coherence, fixed_frame, welch_bound
@@ -50,7 +50,7 @@ def _heads() -> dict[str, Recipe]:
     }
 
 
-def _compare(name: str, quick: bool, training: Training, n_seeds: int) -> Iterator[Part]:
+def _compare(name: str, quick: bool, training: Training, n_seeds: int) -> Iterator[Block]:
     task = texts_task(name, quick)
     yield task.said() + "."
     rows: list[list[Cell]] = []

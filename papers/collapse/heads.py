@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.collapse.runs import (
+from papers.collapse.stacks import (
     Floats,
     Sizes,
     Stacks,
@@ -15,7 +15,7 @@ from papers.collapse.runs import (
     available,
     stacks,
 )
-from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from papers.progress import progress_bar
 from umpteen.collapse import NearestSet
 from umpteen.metrics import subset_accuracy
@@ -46,7 +46,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _compare(name: str, sizes: Sizes, training: Training, n_seeds: int) -> Iterator[Part]:
+def _compare(name: str, sizes: Sizes, training: Training, n_seeds: int) -> Iterator[Block]:
     wide, narrow = replace(training, dim=_WIDE), replace(training, dim=10)
     kinds = {
         f"learned, d = {_WIDE}": (wide, True),

@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from papers.collapse.courses import falls
-from papers.collapse.runs import Course, moments
-from papers.contents import Part, Section
+from papers.collapse.curves import falls
+from papers.collapse.stacks import Course, moments
+from papers.contents import Block, Section
 from papers.drawing import lines
-from papers.multihead.runs import Task, texts_task
+from papers.multihead.tasks import Task, texts_task
 from papers.sets import available
 from umpteen.collapse import EtfHead
 from umpteen.neural import Bag, NeuralClassifier, recipe
@@ -33,7 +33,7 @@ def sections(quick: bool) -> list[Section]:
             f"{there[0]}: the labels that at least {_LEAST_ALONE} samples (quick: 5) have alone, "
             "and the samples that have no other, of up to three labels. TF-IDF of single words, "
             f"a Bag of {_DIM} features without ReLU; learned last layer; {epochs} epochs.",
-            partial(_courses, there[0], quick, epochs),
+            partial(_curves, there[0], quick, epochs),
         )
     ]
 
@@ -61,17 +61,17 @@ def balanced_part(X: csr_matrix, Y: csr_matrix) -> tuple[csr_matrix, csr_matrix]
     return csr_matrix(X[rows]), csr_matrix(Y[rows])
 
 
-def _courses(name: str, quick: bool, epochs: int) -> Iterator[Part]:
+def _curves(name: str, quick: bool, epochs: int) -> Iterator[Block]:
     X, Y = small_part(texts_task(name, quick), 5 if quick else _LEAST_ALONE)
-    yield from _course("As they are", X, Y, epochs)
-    yield from _course("With as many samples of each label alone", *balanced_part(X, Y), epochs)
+    yield from _curve("As they are", X, Y, epochs)
+    yield from _curve("With as many samples of each label alone", *balanced_part(X, Y), epochs)
     yield (
         "The theory wants samples with one label to be balanced, which those of a real set are "
         "not: the second table tells what that changes. It also has fewer samples."
     )
 
 
-def _course(caption: str, X: csr_matrix, Y: csr_matrix, epochs: int) -> Iterator[Part]:
+def _curve(caption: str, X: csr_matrix, Y: csr_matrix, epochs: int) -> Iterator[Block]:
     of = np.bincount(np.diff(Y.indptr)).tolist()
     by_number = ", ".join(f"{count:,} with {m}" for m, count in enumerate(of) if count)
     yield f"{caption}: {Y.shape[0]:,} samples ({by_number} label(s)), {Y.shape[1]} labels."

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from papers.collapse.unconstrained import UnconstrainedFeatures
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 
 _CASES = [
     UnconstrainedFeatures(4, {1: 3, 2: 2}, 0.004, 0.004),
@@ -30,7 +30,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _against_descent(n_starts: int) -> Iterator[Part]:
+def _against_descent(n_starts: int) -> Iterator[Block]:
     rows: list[list[Cell]] = []
     for model in _CASES:
         theory = model.optimum()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from papers.collapse.runs import Sizes, Stacks, Training, available, stacks
-from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.collapse.stacks import Sizes, Stacks, Training, available, stacks
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from papers.progress import progress_bar
 from umpteen.collapse import NearestSet, OneVsAll
 from umpteen.metrics import subset_accuracy
@@ -57,7 +57,7 @@ def hidden_sets(n_classes: int, seed: int, share: float = 0.25) -> list[tuple[in
     return chosen
 
 
-def _compare(images: str, sizes: Sizes, training: Training, n_seeds: int) -> Iterator[Part]:
+def _compare(images: str, sizes: Sizes, training: Training, n_seeds: int) -> Iterator[Block]:
     found: dict[str, list[list[float]]] = {name: [] for name in _METHODS}
     with progress_bar("unseen sets", n_seeds) as advance:
         for seed in range(n_seeds):

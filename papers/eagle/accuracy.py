@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 from papers.drawing import lines
-from papers.eagle.runs import (
+from papers.eagle.grouped_data import (
     METHODS,
     Grouping,
     available,
@@ -68,7 +68,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _table2(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
+def _table2(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     chosen = task(name, quick)
     yield chosen.said() + "."
     rows: list[list[Cell]] = []
@@ -81,14 +81,14 @@ def _table2(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
             parts.append([f"{grouping.name}, P@{k}", *shares])
     yield Table("Precision in % on the test part", ["groups", *METHODS], rows)
     yield Table(
-        "Part of the way from Baseline to Oracle that is gone, in %; below 0 is worse than "
+        "Block of the way from Baseline to Oracle that is gone, in %; below 0 is worse than "
         "ignoring the groups",
         ["groups", *METHODS[2:]],
         parts,
     )
 
 
-def _sweeps(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
+def _sweeps(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     sizes = [(Grouping.random(size), _PAPER_SIZES[size]) for size in _SIZES]
     depths = [(Grouping.clusters(depth), _PAPER_DEPTHS[depth]) for depth in _DEPTHS]
     if quick:
@@ -103,7 +103,7 @@ def _sweep(
     n_seeds: int,
     over: str,
     cases: Sequence[tuple[Grouping, tuple[float, ...]]],
-) -> Iterator[Part]:
+) -> Iterator[Block]:
     found = [repeated(task(name, quick), grouping, n_seeds) for grouping, _ in cases]
     rows: list[list[Cell]] = []
     for (grouping, paper), scores in zip(cases, found, strict=True):
@@ -115,7 +115,7 @@ def _sweep(
     yield _losses(f"Loss against the oracle over {over}", places, found, over)
 
 
-def _heterogeneity(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
+def _heterogeneity(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     noises = _NOISES[::4] if quick else _NOISES
     chosen = task(name, quick)
     groupings = [Grouping.clusters(noise=noise) for noise in noises]
@@ -131,7 +131,7 @@ def _heterogeneity(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
 
 def _losses(
     caption: str, places: list[str], found: list[dict[str, np.ndarray]], x_label: str
-) -> Part:
+) -> Block:
     """The paper's y-axis: by how many per cent precision at 1 is below the oracle's."""
     losses = {
         method: [

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from papers.contents import Part, Section, Table, Value
+from papers.contents import Block, Section, Table, Value
 from papers.drawing import lines
 from papers.eagle.simulations import (
     DEVIATIONS,
@@ -47,7 +47,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _regression(n_runs: int) -> Iterator[Part]:
+def _regression(n_runs: int) -> Iterator[Block]:
     runs = [_repeat(partial(regression, within), n_runs) for within in DEVIATIONS]  # (runs, 4) each
     relative = [run[:, 1:3] / run[:, :1] for run in runs]
     means, spreads = ([f(r, axis=0) for r in relative] for f in (np.mean, np.std))
@@ -82,7 +82,7 @@ def _regression(n_runs: int) -> Iterator[Part]:
         )
 
 
-def _classification(n_runs: int) -> Iterator[Part]:
+def _classification(n_runs: int) -> Iterator[Block]:
     yield (
         "The paper gives the noise of the samples, 0.1, but not the length of the labels' "
         "embeddings; with length 1 labels hardly overlap, with 0.316 (0.1 per feature) they do."

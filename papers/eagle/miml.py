@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import umpteen as um
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 from papers.eagle import pictures
 from papers.eagle.images import DIGITS, Images, image_sets, what_is_missing
 from papers.progress import progress_bar
@@ -64,7 +64,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _table3(n_images: int | None, quick: bool) -> Iterator[Part]:
+def _table3(n_images: int | None, quick: bool) -> Iterator[Block]:
     try:
         outcomes = list(_outcomes(n_images, quick))
     except MissingExtraError as error:

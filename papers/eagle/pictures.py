@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure as Picture
 from sklearn.preprocessing import normalize
 
-from papers.contents import Cell, Figure, Part, Section, Table, Value
+from papers.contents import Block, Cell, Figure, Section, Table, Value
 from papers.drawing import svg
 from papers.eagle.images import Floats, Images, image_sets, what_is_missing
 from umpteen.aggregated import group_label_embeddings
@@ -28,7 +28,7 @@ def sections(n_images: int | None) -> list[Section]:
     ]
 
 
-def _pictures(n_images: int | None) -> Iterator[Part]:
+def _pictures(n_images: int | None) -> Iterator[Block]:
     names: list[str] = []
     rows: list[list[Cell]] = []
     for images in image_sets(n_images):

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 from papers.eagle.theory import (
     FloatArray,
     overlap,
@@ -44,7 +44,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _theorem3(n_runs: int) -> Iterator[Part]:
+def _theorem3(n_runs: int) -> Iterator[Block]:
     rows: list[list[Cell]] = []
     for noise in _NOISES:
         runs = [simulate(noise, np.random.default_rng(run)) for run in range(n_runs)]
@@ -97,7 +97,7 @@ def best_embedding(groups: FloatArray) -> FloatArray:
     return total / np.linalg.norm(total)
 
 
-def _theorem4() -> Iterator[Part]:
+def _theorem4() -> Iterator[Block]:
     yield Table(
         "Cosine below which a step is sure to help, by the share of groups that choose rightly "
         "(alpha) and the noise (f)",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from papers.drawing import lines
 
 _N = 100
@@ -49,7 +49,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _bottlenecks(n: int, steps: int, n_seeds: int) -> Iterator[Part]:
+def _bottlenecks(n: int, steps: int, n_seeds: int) -> Iterator[Block]:
     found = {
         name: trained(n, hidden, loss, bias, steps, n_seeds)
         for name, loss, hidden, bias, _ in _CASES

@@ -11,15 +11,15 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
-from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from papers.multihead.labels import PAPER_GROUP, cascade
-from papers.multihead.runs import (
+from papers.multihead.settings import CLASSES, LABELS, QUICK, Training
+from papers.multihead.tasks import (
     Task,
     classes_task,
     repeated,
     texts_task,
 )
-from papers.multihead.settings import CLASSES, LABELS, QUICK, Training
 from papers.sets import available
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
 from umpteen.neural import Recipe, recipe
@@ -54,7 +54,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _orders(quick: bool, training: Training, tags: Training) -> Iterator[Part]:
+def _orders(quick: bool, training: Training, tags: Training) -> Iterator[Block]:
     dims = (8, training.dim)
     rows: list[list[Cell]] = []
     task = classes_task("pydocs", quick)
@@ -122,7 +122,7 @@ def indicator(classes: npt.NDArray[np.integer], n_classes: int) -> csr_matrix:
     return csr_matrix((np.ones(n, np.float32), (np.arange(n), classes)), (n, n_classes))
 
 
-def _lengths(quick: bool, training: Training) -> Iterator[Part]:
+def _lengths(quick: bool, training: Training) -> Iterator[Block]:
     task = classes_task("pydocs", quick)
     yield task.said() + "."
     cases = _cases(task.n_labels)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, diags
 
-from papers.contents import Cell, Part, Section, Table, over_seeds
-from papers.multihead.runs import (
+from papers.contents import Block, Cell, Section, Table, over_seeds
+from papers.multihead.settings import LABELS, QUICK, Training
+from papers.multihead.tasks import (
     DEPTHS,
     LEFT_OUT,
     repeated,
     texts_task,
 )
-from papers.multihead.settings import LABELS, QUICK, Training
 from papers.sets import available
 from umpteen import LabelTree
 from umpteen.multihead import CascadeHead, LabelCode
@@ -77,7 +77,7 @@ def cascade(n_labels: int, group_size: int, code: LabelCode | None = None) -> Re
     return recipe(CascadeHead, lengths=lengths)
 
 
-def _precision(name: str, quick: bool, training: Training, n_seeds: int) -> Iterator[Part]:
+def _precision(name: str, quick: bool, training: Training, n_seeds: int) -> Iterator[Block]:
     task = texts_task(name, quick)
     yield task.said() + "."
     models: dict[str, Callable[[int], Any]] = {"full": partial(training.network, recipe(FullHead))}
@@ -104,7 +104,7 @@ def _precision(name: str, quick: bool, training: Training, n_seeds: int) -> Iter
     )
 
 
-def _trimmed(name: str, quick: bool, training: Training) -> Iterator[Part]:
+def _trimmed(name: str, quick: bool, training: Training) -> Iterator[Block]:
     task = texts_task(name, quick)
     rows: list[list[Cell]] = []
     for rate in _RATES:

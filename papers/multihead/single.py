@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from papers.contents import Cell, Part, Section, Table, over_seeds
-from papers.multihead.runs import (
+from papers.contents import Block, Cell, Section, Table, over_seeds
+from papers.multihead.settings import CLASSES, QUICK, Training
+from papers.multihead.tasks import (
     LEAST_SAMPLES,
     Floats,
     classes_task,
     repeated,
 )
-from papers.multihead.settings import CLASSES, QUICK, Training
 from papers.sets import available
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
 from umpteen.neural import FullHead, Recipe, recipe
@@ -60,7 +60,7 @@ def _training(name: str, quick: bool) -> Training:
     return QUICK if quick else CLASSES[name]
 
 
-def _against_full(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
+def _against_full(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     task, training = classes_task(name, quick), _training(name, quick)
     yield task.said() + "."
     made: dict[str, Callable[[int], Any]] = {

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 from papers.drawing import lines
 from papers.progress import progress_bar
 
@@ -50,7 +50,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _costs(sizes: Sequence[int], steps: int) -> Iterator[Part]:
+def _costs(sizes: Sequence[int], steps: int) -> Iterator[Block]:
     found: Grid = {}
     with progress_bar("Measuring", len(sizes) * len(NAMES)) as advance:
         for n_labels in sizes:
@@ -106,7 +106,7 @@ def _table(found: Grid, n_labels: int) -> Table:
     )  # fmt: skip
 
 
-def _threads(n_labels: int, steps: int) -> Iterator[Part]:
+def _threads(n_labels: int, steps: int) -> Iterator[Block]:
     counts = sorted({1, os.cpu_count() or 1})
     rows: list[list[Cell]] = []
     for name in NAMES:
@@ -124,7 +124,7 @@ def ratio(full: Costs, costs: Costs, key: str, paper: float | None = None) -> Va
     return Value(full[key] / costs[key], paper=paper, digits=1)
 
 
-def _figures(found: Grid, sizes: Sequence[int]) -> Iterator[Part]:
+def _figures(found: Grid, sizes: Sequence[int]) -> Iterator[Block]:
     places = [f"{n_labels:,}" for n_labels in sizes]
     for key, what, unit, scale in (
         ("step", "Time of a training step", "ms", 1e3),

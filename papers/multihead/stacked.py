@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from papers.drawing import lines
-from papers.multihead.runs import Floats, Task, repeated
 from papers.multihead.settings import QUICK, STACKS, Training
+from papers.multihead.tasks import Floats, Task, repeated
 from papers.sets import available, train_and_test
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
 from umpteen.neural import Conv, FullHead, Recipe, recipe
@@ -45,7 +45,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _stacks(n_samples: int, chosen: Mapping[int, Training], n_seeds: int) -> Iterator[Part]:
+def _stacks(n_samples: int, chosen: Mapping[int, Training], n_seeds: int) -> Iterator[Block]:
     found: dict[str, dict[str, Floats]] = {}
     cases = [(f"{10**size:,}", _SET, size) for size in chosen]
     for label, name, size in [("10 (MNIST)", _DIGITS, 1), *cases]:

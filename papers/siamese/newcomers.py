@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags
 
-from papers.contents import Cell, Part, Section, Table, Value
-from papers.siamese.runs import DEPTHS, Task, available, task
+from papers.contents import Block, Cell, Section, Table, Value
+from papers.siamese.tasks import DEPTHS, Task, available, task
 from umpteen import LabelTree, TopK
 from umpteen.metrics import propensity, psp_at_k, recall_at_k
 from umpteen.siamese import SiameseXML
@@ -100,7 +100,7 @@ def scores(case: Hidden, top: TopK) -> npt.NDArray[np.float64]:
     ])  # fmt: skip
 
 
-def _measured(sets: list[str], quick: bool) -> Iterator[Part]:
+def _measured(sets: list[str], quick: bool) -> Iterator[Block]:
     small: dict[str, Any] = {"dim": 64, "epochs": 3, "refine_epochs": 2} if quick else {}
     for name in sets:
         case = hidden(task(name, quick))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from papers.contents import Cell, Part, Section, Table, Value, over_seeds
+from papers.contents import Block, Cell, Section, Table, Value, over_seeds
 from papers.progress import progress_bar
-from papers.siamese.runs import (
+from papers.siamese.tasks import (
     DEPTHS,
     METRICS,
     Outcome,
@@ -123,7 +123,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _compared(name: str, quick: bool, n_seeds: int) -> Iterator[Part]:
+def _compared(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     chosen = task(name, quick)
     yield chosen.said()
     with TemporaryDirectory() as folder:
@@ -197,7 +197,7 @@ def _headings(first: int, last: int) -> list[str]:
     return [f"{METRICS[metric]}@{DEPTHS[depth]}" for metric, depth in _places(first, last)]
 
 
-def shortlists(chosen: Task, siamese: Outcome, tree: Outcome) -> Iterator[Part]:
+def shortlists(chosen: Task, siamese: Outcome, tree: Outcome) -> Iterator[Block]:
     """Which share of the relevant labels each search finds."""
     tower = siamese.model.towers_[0]
     bags = tower.encoder.bags(chosen.X_test)
@@ -218,7 +218,7 @@ def shortlists(chosen: Task, siamese: Outcome, tree: Outcome) -> Iterator[Part]:
     yield Table("Relevant labels that a shortlist of so many has, in %", columns, rows)
 
 
-def examples(chosen: Task, found: dict[str, Outcome]) -> Iterator[Part]:
+def examples(chosen: Task, found: dict[str, Outcome]) -> Iterator[Block]:
     """The first test samples with a rare label, and what is answered, side by side."""
     yield (
         "Table 7's kind of examples: the best 5 labels of the first test samples that have a label "

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 from papers.drawing import lines
 from umpteen.search import LabelIndex
 
@@ -55,7 +55,7 @@ def median_time(ask: Callable[[FloatArray], object], queries: FloatArray) -> flo
     return float(np.median(spent))
 
 
-def _measured(sizes: Sequence[int], n_queries: int) -> Iterator[Part]:
+def _measured(sizes: Sequence[int], n_queries: int) -> Iterator[Block]:
     curves: dict[str, list[float | None]] = {"all compared": [], "graph": [], "residual block": []}
     rows: list[list[Cell]] = []
     for n_labels in sizes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 
 Floats = npt.NDArray[np.float64]
 
@@ -108,7 +108,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _measured(n_cases: int) -> Iterator[Part]:
+def _measured(n_cases: int) -> Iterator[Block]:
     ranges = {"c from 0.25 to 1": (0.2501, 0.999), "c below 0.25": (0.01, 0.2499)}
     for said, (lowest, highest) in ranges.items():
         found = tried(n_cases, lowest, highest)

@@ -14,8 +14,8 @@ from papers.multihead import (
     bottleneck,
     decomposition,
     labels,
-    runs,
     settings,
+    tasks,
     worker,
 )
 from papers.sets import rarest_label
@@ -38,7 +38,7 @@ def small_task(n=240, n_labels=8, several=False):
         Y[np.arange(n), (classes + random.integers(1, n_labels, n)) % n_labels] = 1
     X = csr_matrix(Y)
     answers = csr_matrix(Y) if several else classes
-    return runs.Task("small", X[:200], answers[:200], X[200:], answers[200:])
+    return tasks.Task("small", X[:200], answers[:200], X[200:], answers[200:])
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
@@ -52,11 +52,11 @@ def test_the_class_of_a_sample_is_its_rarest_label(seed, least):
 
 def test_classes_are_learnt_from_and_tested_on_with_the_same_numbers(monkeypatch):
     Y, Y_test = table(0, n=60), table(1, n=40)
-    task = runs.Task("made up", csr_matrix(np.eye(60)), Y, csr_matrix(np.eye(40)), Y_test)
-    monkeypatch.setattr(runs, "texts_task", lambda name, quick: task)
-    runs.classes_task.cache_clear()
-    found = runs.classes_task("made up", True)
-    runs.classes_task.cache_clear()
+    task = tasks.Task("made up", csr_matrix(np.eye(60)), Y, csr_matrix(np.eye(40)), Y_test)
+    monkeypatch.setattr(tasks, "texts_task", lambda name, quick: task)
+    tasks.classes_task.cache_clear()
+    found = tasks.classes_task("made up", True)
+    tasks.classes_task.cache_clear()
     counts = Y.getnnz(axis=0)
     train, test = (rarest_label(labels, counts, 3) for labels in (Y, Y_test))
     known = sorted(set(train.tolist()) - {-1})

@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 from scipy.sparse import csr_matrix
 
 from papers.contents import Table
-from papers.siamese import newcomers, quality, runs, surrogates
+from papers.siamese import newcomers, quality, surrogates, tasks
 from umpteen.centroid import NearestCentroid
 from umpteen.siamese import SiameseXML
 
@@ -28,7 +28,7 @@ def small_task(n=400, n_test=100):
     for label in range(N_LABELS):
         texts[label, 4 * label : 4 * label + 4] = 1
     Y = csr_matrix(np.eye(N_LABELS, dtype=np.float32)[labels])
-    return runs.Task(
+    return tasks.Task(
         "small", csr_matrix(X[:n]), Y[:n], csr_matrix(X[n:]), Y[n:], csr_matrix(texts),
         [f"label {j}" for j in range(N_LABELS)], [f"text {i}" for i in range(n_test)],
     )  # fmt: skip

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from papers.collapse.runs import Course, Training, available, stacks
-from papers.contents import Cell, Figure, Part, Section, Table, Value
-from papers.drawing import Cloud, planes
+from papers.collapse.stacks import Course, Training, available, stacks
+from papers.contents import Block, Cell, Figure, Section, Table, Value
+from papers.drawing import Cloud, projections
 
 _CASES: dict[str, list[tuple[int, int]]] = {"all pairs": [], "one pair missing": [(0, 1)]}
 _SHOWN = 40  # points of each label set
@@ -33,7 +33,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _pictures(name: str, training: Training, single: int) -> Iterator[Part]:
+def _pictures(name: str, training: Training, single: int) -> Iterator[Block]:
     rows: list[list[Cell]] = []
     for case, missing in _CASES.items():
         task = stacks(name, {1: single, 2: single // 2}, missing=missing, n_classes=3)
@@ -54,7 +54,7 @@ def _picture(case: str, seen: list[Any], Y: Any, epochs: int) -> Figure:
         f"after epoch {epoch}": clouds(features, Y)
         for epoch, features in zip((1, epochs), seen, strict=True)
     }
-    return planes(f"Features of each label set, {case}", panels)
+    return projections(f"Features of each label set, {case}", panels)
 
 
 def clouds(features: Any, Y: Any) -> list[Cloud]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from papers.collapse.runs import (
+from papers.collapse.stacks import (
     Course,
     Sizes,
     Stacks,
@@ -16,7 +16,7 @@ from papers.collapse.runs import (
     moments,
     stacks,
 )
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 from papers.drawing import lines
 from umpteen.metrics import tagwise_angle
 
@@ -84,7 +84,7 @@ def _training(name: str, quick: bool) -> Training:
 
 def _course(
     name: str, sizes: Sizes, training: Training, *, missing: Any = (), groups: bool = False
-) -> Iterator[Part]:
+) -> Iterator[Block]:
     task = stacks(name, sizes, missing=missing)
     yield task.said()
     by_group: dict[str, list[float]] = {}
