@@ -10,7 +10,7 @@ import umpteen
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("papers", "benchmarks")
-# Benchmarks of what the package does inside, and papers/adversarial.
+# Benchmarks of what the package does inside.
 KNOWN = {
     "benchmarks/aggregated.py", "benchmarks/cold_start.py", "benchmarks/heads.py",
     "benchmarks/new_labels.py", "benchmarks/siamese.py", "benchmarks/siamese_speed.py",

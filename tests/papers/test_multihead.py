@@ -120,8 +120,8 @@ def test_weights_of_each_head():
 
 def test_one_hidden_unit_needs_the_right_loss():
     """Theorem 3 in small: 6 classes by one number and a bias."""
-    softmax = bottleneck.trained(6, 1, "softmax", True, 500, 2, rate=0.2)
-    frobenius = bottleneck.trained(6, 1, "frobenius", True, 500, 2, rate=0.2)
+    softmax = bottleneck.trained(6, 1, "softmax", True, 300, 1, rate=0.2)
+    frobenius = bottleneck.trained(6, 1, "frobenius", True, 300, 1, rate=0.2)
     assert (softmax.accuracy[-1] == 100).all()
     assert (frobenius.accuracy[-1] <= 50).all()
     assert (softmax.rank[-1] > frobenius.rank[-1]).all()
