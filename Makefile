@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export UMPTEEN_DATA ?= $(CURDIR)/../shared/data
 endif
 
-.PHONY: setup test test-all check demo bench clean
+.PHONY: setup test test-all check demo bench reproduce clean
 
 setup: $(VENV)/.done
 
@@ -38,7 +38,7 @@ check: setup
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q --doctest-modules src
+	$(BIN)/python -m pytest -q --doctest-modules src papers
 
 demo: setup
 	@$(BIN)/umpteen demo
@@ -61,6 +61,10 @@ bench: setup
 	$(BIN)/python benchmarks/softmax.py
 	$(BIN)/python benchmarks/collapse.py
 	$(BIN)/python benchmarks/siamese_speed.py
+
+# make reproduce PAPER=eagle ARGS=--quick: the claims of a paper measured again, as a page
+reproduce: setup
+	$(BIN)/python -m papers $(PAPER) $(ARGS)
 
 clean:
 	rm -rf .venv .venv-* .peers build dist umpteen-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

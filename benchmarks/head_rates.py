@@ -1,4 +1,4 @@
-"""Which learning rate suits which head: what `umpteen reproduce multihead` trains with.
+"""Which learning rate suits which head: what `python -m papers multihead` trains with.
 
     python benchmarks/head_rates.py
     python benchmarks/head_rates.py --sets pydocs --rates 0.01 --seeds 3
@@ -11,15 +11,16 @@ Test parts are not used.
 import argparse
 from collections.abc import Iterator
 
+import harness  # noqa: F401 (makes papers importable)
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from papers.multihead import single, stacked
+from papers.multihead.labels import PAPER_GROUP, cascade
+from papers.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
+from papers.multihead.tasks import Task, classes_task, scores, texts_task
 from umpteen.neural import Conv, FullHead, Recipe, recipe
-from umpteen.reproduce.multihead import single, stacked
-from umpteen.reproduce.multihead.labels import PAPER_GROUP, cascade
-from umpteen.reproduce.multihead.runs import Task, classes_task, scores, texts_task
-from umpteen.reproduce.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
 
 SETS = (*CLASSES, *LABELS, *(f"stacks-{size}" for size in STACKS))
 

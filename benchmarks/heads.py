@@ -27,10 +27,12 @@ from harness.measure import Stopwatch, peak_megabytes, reset_peak, timed
 from harness.report import made_by, table_lines, write_results
 
 from umpteen.multihead import CascadeHead, ProductHead, SamplingHead
-from umpteen.neural import Bag, FullHead, Head, Targets
+from umpteen.neural import Bag, FullHead, Head, SparseRows, Targets
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
-from umpteen.reproduce.multihead.worker import BATCH, FEATURES, WORDS, K, batch
+
+FEATURES, BATCH, K = 512, 128, 5
+WORDS, WORDS_PER_SAMPLE = 50_000, 100
 
 HEADS: dict[str, tuple[str, Callable[[int], Head]]] = {
     "full": ("full softmax layer", lambda n: FullHead(FEATURES, n)),
@@ -93,7 +95,7 @@ def in_own_process(name: str, network: bool, n_labels: int, steps: int) -> dict[
 def measure(name: str, network: bool, n_labels: int, steps: int) -> dict[str, float]:
     """Seconds and megabytes of a step and of an answer; the first of each does not count."""
     torch.manual_seed(0)
-    inputs = batch(alone=not network)
+    inputs = words() if network else torch.randn(BATCH, FEATURES)
     targets = Targets.of_classes(torch.randint(n_labels, (BATCH,)))
     encoder = Bag(WORDS, FEATURES) if network else torch.nn.Identity()
     reset_peak()
@@ -122,6 +124,13 @@ def measure(name: str, network: bool, n_labels: int, steps: int) -> dict[str, fl
         "step_peak": step_peak,
         "answer_peak": peak_megabytes() - before,
     }
+
+
+def words() -> SparseRows:
+    """A batch for a `Bag`."""
+    offsets = torch.arange(0, BATCH * WORDS_PER_SAMPLE + 1, WORDS_PER_SAMPLE)
+    chosen = torch.randint(WORDS, (BATCH * WORDS_PER_SAMPLE,))
+    return SparseRows(offsets, chosen, torch.full((len(chosen),), WORDS_PER_SAMPLE**-0.5))
 
 
 def step(

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import harness  # noqa: F401 (makes papers importable)
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import umpteen as um
-from umpteen.reproduce.siamese.runs import METRICS, Task, figures, task
+from papers.siamese.tasks import METRICS, Task, figures, task
 from umpteen.siamese.held_out import held_out
 from umpteen.validation import as_csr, unit_rows
 

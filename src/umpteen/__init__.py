@@ -48,19 +48,23 @@ _SUBPACKAGES = (
 
 __all__ = [*_HOME, *_SUBPACKAGES, "__version__"]
 
-if TYPE_CHECKING:
-    from umpteen.aggregated import Eagle, ignore_groups
-    from umpteen.aggregated.miml import CoAttentionMIML
-    from umpteen.base import ExtremeClassifier, TopK
-    from umpteen.centroid import NearestCentroid
-    from umpteen.linear import LabelTree
-    from umpteen.neural import NeuralClassifier
-    from umpteen.report import Report, evaluate
-    from umpteen.siamese import SiameseXML
-    from umpteen.softmax import AdversarialSoftmax
-    from umpteen.storage import load, save
-    from umpteen.storage.editing import edit
-    from umpteen.tagger import Tagger
+if TYPE_CHECKING:  # `as` tells type checkers that a name is public
+    from umpteen.aggregated import Eagle as Eagle
+    from umpteen.aggregated import ignore_groups as ignore_groups
+    from umpteen.aggregated.miml import CoAttentionMIML as CoAttentionMIML
+    from umpteen.base import ExtremeClassifier as ExtremeClassifier
+    from umpteen.base import TopK as TopK
+    from umpteen.centroid import NearestCentroid as NearestCentroid
+    from umpteen.linear import LabelTree as LabelTree
+    from umpteen.neural import NeuralClassifier as NeuralClassifier
+    from umpteen.report import Report as Report
+    from umpteen.report import evaluate as evaluate
+    from umpteen.siamese import SiameseXML as SiameseXML
+    from umpteen.softmax import AdversarialSoftmax as AdversarialSoftmax
+    from umpteen.storage import load as load
+    from umpteen.storage import save as save
+    from umpteen.storage.editing import edit as edit
+    from umpteen.tagger import Tagger as Tagger
 
 
 def __getattr__(name: str) -> Any:

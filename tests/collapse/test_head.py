@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from umpteen.collapse import EtfHead, UnconstrainedFeatures, fixed_frame, pick_all_labels
+from umpteen.collapse import EtfHead, fixed_frame, pick_all_labels
 from umpteen.errors import FeaturesError, LabelsShapeError, ParameterError
 from umpteen.neural import Targets
 
@@ -142,21 +142,6 @@ def test_a_learned_head_is_the_same_for_the_same_seed():
     first, again, other = (EtfHead(5, 4, learned=True, seed=seed).weight for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
-
-
-@pytest.mark.parametrize("normalize", [True, False])
-def test_with_penalties_the_loss_is_the_objective_of_the_theory(normalize):
-    model = UnconstrainedFeatures(4, {1: 2, 2: 1}, 0.03, 0.002, normalize=normalize)
-    n = len(model.label_sets)
-    features = np.random.default_rng(0).standard_normal((n, 6))
-    head = EtfHead(
-        6, 4, learned=True, bias=False, normalize=normalize, weight_penalty=0.03,
-        feature_penalty=0.002 * n,  # of the mean here, of the sum there
-    )  # fmt: skip
-    targets = Targets.of(csr_matrix(model.targets > 0, dtype=np.float32))
-    found = head.loss(torch.from_numpy(features).float(), targets)
-    weight = head.weight.detach().numpy().astype(np.float64)
-    assert found.item() == pytest.approx(model.objective(weight, features, np.zeros(4)), rel=1e-5)
 
 
 def test_penalties_out_of_range_are_named():

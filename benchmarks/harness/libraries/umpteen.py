@@ -9,7 +9,6 @@ from scipy.sparse import random as random_matrix
 
 import umpteen as um
 from harness.libraries.base import Answers, Library
-from umpteen.linear import LabelTree
 
 
 class Adapter(Library):
@@ -46,5 +45,5 @@ class Adapter(Library):
         return answers.labels, answers.scores
 
     def _new(self, *, corner: str | None = None, **settings: Any) -> Any:
-        make = getattr(LabelTree, corner) if corner else LabelTree
+        make = getattr(um.LabelTree, corner) if corner else um.LabelTree
         return make(n_jobs=self.threads, random_state=self.seed, **settings)

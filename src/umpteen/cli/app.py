@@ -18,11 +18,10 @@ from umpteen.cli.explain import explain
 from umpteen.cli.fit import fit
 from umpteen.cli.labels import add_labels, remove_labels, update
 from umpteen.cli.predict import predict
-from umpteen.cli.reproduce import reproduce
 
 _COMMANDS = (
     fit, predict, evaluate, explain, describe, convert, tune, add_labels, remove_labels, update,
-    estimate, reproduce, demo,
+    estimate, demo,
 )  # fmt: skip
 _TRACEBACK = "--traceback"
 

@@ -1,4 +1,4 @@
-"""Multi-label neural collapse: its loss, its fixed classifier, decoders of label sets, its theory.
+"""Multi-label neural collapse: its loss, its fixed classifier, decoders of label sets.
 
 The loss and the head need PyTorch and are imported on first use; the rest does without.
 """
@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any
 from umpteen.collapse.frames import coherence, fixed_frame, welch_bound
 from umpteen.collapse.nearest_set import NearestSet
 from umpteen.collapse.one_vs_all import OneVsAll
-from umpteen.collapse.optimum import Collapsed
-from umpteen.collapse.unconstrained import UnconstrainedFeatures
 
 if TYPE_CHECKING:
     from umpteen.collapse.etf_head import EtfHead
     from umpteen.collapse.losses import pick_all_labels
 
 __all__ = [
-    "Collapsed",
     "EtfHead",
     "NearestSet",
     "OneVsAll",
-    "UnconstrainedFeatures",
     "coherence",
     "fixed_frame",
     "pick_all_labels",

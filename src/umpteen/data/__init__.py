@@ -5,7 +5,6 @@ from umpteen.data.formats import read, read_label_texts, stream, write
 from umpteen.data.grouping import aggregate, group_by_clusters, group_randomly
 from umpteen.data.loading import load, names
 from umpteen.data.samples import Samples
-from umpteen.data.stacking import stack_images
 from umpteen.data.synthetic import make_extreme
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "names",
     "read",
     "read_label_texts",
-    "stack_images",
     "stream",
     "write",
 ]

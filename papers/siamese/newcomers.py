@@ -1,0 +1,120 @@
+"""Labels that training never saw, added by their texts alone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, diags
+
+from papers.contents import Block, Cell, Section, Table, Value
+from papers.siamese.tasks import DEPTHS, Task, available, task
+from umpteen import LabelTree, TopK
+from umpteen.metrics import propensity, psp_at_k, recall_at_k
+from umpteen.siamese import SiameseXML
+
+_SETS = ("debian-deps", "wordnet-ancestors")
+_HIDDEN = 10  # one label in so many
+_RECALLS = (5, 10, 50)
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """A task without some labels, which come last in the test part and in all that is known."""
+
+    task: Task  # labels in the order of known and new ones
+    n_known: int
+
+    @property
+    def learned(self) -> csr_matrix:
+        """What may be learned from."""
+        return csr_matrix(self.task.Y[:, : self.n_known])
+
+    @property
+    def wanted(self) -> csr_matrix:
+        """Of the test part, in columns of all labels: the new ones only."""
+        is_new = np.arange(self.task.Y_test.shape[1]) >= self.n_known
+        only_new = csr_matrix(self.task.Y_test @ diags(is_new.astype(np.float32)))
+        only_new.eliminate_zeros()
+        return only_new
+
+
+def sections(quick: bool) -> list[Section]:
+    """One section."""
+    sets = available(_SETS[1:] if quick else _SETS)
+    return [
+        Section(
+            "New labels by their texts alone",
+            "labels are embedded by their texts, so that new ones need no training (the supplement "
+            "has no number for it).",
+            f"{', '.join(sets)}; a tenth of the labels is hidden from training and then added by "
+            "add_labels. Judged by test samples that have a hidden label, on these labels alone.",
+            partial(_measured, sets, quick),
+        )
+    ]
+
+
+def hidden(chosen: Task, seed: int = 0) -> Hidden:
+    """One label in ten is hidden; samples that have no other stay, without labels."""
+    n_labels = chosen.Y.shape[1]
+    order = np.random.default_rng(seed).permutation(n_labels)
+    n_known = n_labels - n_labels // _HIDDEN
+    kept = np.concatenate([np.sort(order[:n_known]), np.sort(order[n_known:])])
+    asked = np.flatnonzero(chosen.Y_test[:, kept[n_known:]].getnnz(axis=1))
+    ordered = replace(
+        chosen,
+        Y=csr_matrix(chosen.Y[:, kept]),
+        X_test=chosen.X_test[asked],
+        Y_test=csr_matrix(chosen.Y_test[asked][:, kept]),
+        label_features=chosen.label_features[kept],
+    )
+    return Hidden(ordered, n_known)
+
+
+def answers(case: Hidden, siamese: Any, tree: Any, k: int) -> dict[str, TopK]:
+    """Of SiameseXML, of untrained texts and of a tree, which has never heard of new labels."""
+    chosen, n_known = case.task, case.n_known
+    texts = chosen.label_features
+    siamese.fit(chosen.X, case.learned, label_features=texts[:n_known]).add_labels(texts[n_known:])
+    among_all = siamese.predict_topk(chosen.X_test, k)
+    among_new = siamese.remove_labels(np.arange(n_known)).predict_topk(chosen.X_test, k)
+    tree.fit(chosen.X, case.learned)
+    untrained = SiameseXML(modules=(), epochs=0, dim=512, weights="fixed", alpha=0, verbose=False)
+    untrained.fit(chosen.X, case.learned, label_features=texts[:n_known])
+    untrained.add_labels(texts[n_known:])
+    return {
+        "SiameseXML, among all labels": among_all,
+        "SiameseXML, among the new ones": among_new,
+        "the same without any training, among all labels": untrained.predict_topk(chosen.X_test, k),
+        "LabelTree": tree.predict_topk(chosen.X_test, k),
+    }
+
+
+def scores(case: Hidden, top: TopK) -> npt.NDArray[np.float64]:
+    """Recall and propensity-scored precision of new labels, in %."""
+    chances = propensity(case.task.Y)
+    return 100 * np.array([
+        *recall_at_k(case.wanted, top, _RECALLS), *psp_at_k(case.wanted, top, DEPTHS, chances),
+    ])  # fmt: skip
+
+
+def _measured(sets: list[str], quick: bool) -> Iterator[Block]:
+    small: dict[str, Any] = {"dim": 64, "epochs": 3, "refine_epochs": 2} if quick else {}
+    for name in sets:
+        case = hidden(task(name, quick))
+        siamese = SiameseXML(**small, random_state=0, verbose=False)
+        tops = answers(case, siamese, LabelTree(random_state=0, verbose=False), max(_RECALLS))
+        rows: list[list[Cell]] = [
+            [label, *(Value(float(score)) for score in scores(case, top))]
+            for label, top in tops.items()
+        ]
+        columns = [f"recall@{k}" for k in _RECALLS] + [f"PSP@{k}" for k in DEPTHS]
+        n_new = case.task.Y.shape[1] - case.n_known
+        yield Table(
+            f"{name}: {n_new:,} new labels beside {case.n_known:,}; "
+            f"{case.task.X_test.shape[0]:,} test samples; in %",
+            ["model", *columns],
+            rows,
+        )

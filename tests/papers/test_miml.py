@@ -1,0 +1,73 @@
+"""Table 3 and the pictures, on images small enough to wait for."""
+
+import numpy as np
+import pytest
+
+from papers.eagle import images, miml, pictures
+
+
+def dots(n_images, seed):
+    """Images of 2 x 2 pixels: each of four kinds has one bright pixel."""
+    random = np.random.default_rng(seed)
+    labels = np.arange(n_images) % 4
+    noise = 0.2 * random.standard_normal((n_images, 4))
+    return (np.eye(4)[labels] - 0.25 + noise).astype(np.float32), labels
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Sets of 2 x 2 pixels under the names of the paper's, and little training."""
+    made = {name: images.Images(name, *dots(1200, 0), *dots(80, 1)) for name in images.SETS}
+    for module in (miml, pictures):
+        monkeypatch.setattr(module, "image_sets", lambda _: iter(made.values()))
+    training = {4: {"batch_size": 32, "epochs": 12}, 50: {"batch_size": 2, "epochs": 12}}
+    monkeypatch.setattr(miml, "FEW_IMAGES", training)
+    return made["Fashion-MNIST"]
+
+
+def measured(quick=True):
+    return [list(section.measure()) for section in miml.sections(quick)]
+
+
+def test_bags_hold_each_image_once_and_its_label(small):
+    groups, counts = small.bags(size=50, seed=0)
+    assert np.sort(groups.indices).tolist() == list(range(1200))
+    assert (np.diff(groups.indptr) == 50).all()
+    for members, listed in zip(groups, counts.toarray(), strict=True):
+        found = np.bincount(small.labels[members.indices], minlength=4)
+        assert found.tolist() == listed.tolist()
+    assert (small.bags(50, seed=1)[0] != groups).nnz > 0
+
+
+@pytest.mark.parametrize("size", [4, 7])
+def test_labels_are_found_as_a_literal_loop_finds_them(small, size):
+    """7 leaves a smaller bag."""
+    embeddings = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+    groups, counts = small.bags(size, seed=0)
+    hits = 0.0
+    for members, listed in zip(groups, counts.toarray(), strict=True):
+        for label, count in enumerate(listed):
+            nearest = max(
+                members.indices,
+                key=lambda i: small.X[i] @ embeddings[label] / np.linalg.norm(small.X[i]),
+            )
+            hits += count * (small.labels[nearest] == label)
+    assert pictures.share_found(small, size, embeddings) == pytest.approx(hits / 1200)
+
+
+def test_every_label_has_its_picture(small):
+    pytest.importorskip("matplotlib")
+    figure, table, remark = measured()[1]
+    embeddings = np.array(figure.numbers["embeddings"])
+    assert embeddings.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    assert "4 of 4 are most like" in figure.says
+    assert "T-shirt, trousers" in figure.says
+    assert figure.svg.count("<image") == 4
+    assert [row[0] for row in table.rows[:2]] == ["MNIST, 4, kept", "MNIST, 4, subtracted"]
+    assert len(table.rows) == 8
+    assert "length one" in remark
+
+
+def test_the_mean_cosine_of_labels():
+    embeddings = np.float32([[1, 0], [0, 2], [1, 1]])
+    assert pictures.mean_cosine(embeddings) == pytest.approx(2 * 0.5**0.5 / 3)
