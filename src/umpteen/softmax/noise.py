@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ from umpteen import parallel
 from umpteen.kernels.noise import (
     MixtureArrays,
     alias_table,
-    draw_shared,
     draw_visits,
     log_prob_mixed_rows,
     log_prob_mixed_table,
@@ -56,22 +55,19 @@ class Noise:
 
     @classmethod
     def uniform(cls, n_classes: int) -> "Noise":
-        """Every class alike."""
+        """Return noise that draws every class alike."""
         return cls(1.0, np.full(n_classes, 1 / n_classes), None)
 
     @classmethod
     def by_frequency(cls, Y: csr_matrix) -> "Noise":
-        """As often as in training."""
+        """Return noise that draws classes as often as they occur in `Y`, plus once each."""
         counts = np.bincount(Y.indices, minlength=Y.shape[1]) + 1.0
         return cls(1.0, counts / counts.sum(), None)
 
     @classmethod
-    def of_tree(
-        cls, tree: NoiseTree, X: Features, Y: csr_matrix, share: float, directions: Any = None
-    ) -> "Noise":
-        """Of a tree that is fitted here, with a `share` of draws by frequency."""
-        fitted = clone(tree).fit(X, Y, directions=directions)
-        return cls(share, cls.by_frequency(Y).frequencies, fitted)
+    def of_tree(cls, tree: NoiseTree, X: Features, Y: csr_matrix, share: float) -> "Noise":
+        """Fit a copy of the tree, and draw a `share` of classes by frequency."""
+        return cls(share, cls.by_frequency(Y).frequencies, clone(tree).fit(X, Y))
 
     def reduce(self, X: Features) -> FloatArray:
         """What the tree sees of the samples, `(n, dim)`."""
@@ -97,18 +93,10 @@ class Noise:
         n_negatives: int,
         seed: int,
         n_jobs: int | None,
-        shared_by: int = 0,
     ) -> Iterator[Visits]:
-        """For each chunk of rows, the rows' own labels and what is drawn, ahead of use.
-
-        With `shared_by`, so many rows that follow each other share their negatives.
-        """
+        """For each chunk of rows, the rows' own labels and what is drawn, ahead of use."""
 
         def draw(rows: npt.NDArray[np.int32]) -> Visits:
-            if shared_by:
-                return draw_shared(  # type: ignore[no-any-return]
-                    self.arrays, reduced, rows, Y.indptr, Y.indices, n_negatives, seed, shared_by
-                )
             return draw_visits(  # type: ignore[no-any-return]
                 self.arrays, reduced, rows, Y.indptr, Y.indices, n_negatives, seed
             )
