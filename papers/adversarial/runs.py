@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from umpteen.softmax.parts import Part
+from umpteen.softmax.starting import start_at_centroids, typical_length
 
 from papers.adversarial.tasks import Judges, Task, as_matrix
 from umpteen import parallel
@@ -15,9 +17,7 @@ from umpteen.progress import progress_bar
 from umpteen.softmax import AdversarialSoftmax, NoiseTree
 from umpteen.softmax.adversarial import DISCOUNTS
 from umpteen.softmax.noise import Noise
-from umpteen.softmax.parts import Part
 from umpteen.softmax.prediction import Answers
-from umpteen.softmax.starting import start_at_centroids, typical_length
 from umpteen.softmax.training import State, train
 
 _BLOCK_SCORES = 2**21
