@@ -5,12 +5,14 @@ from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from umpteen.errors import ParameterError
 from umpteen.kernels import sampled_softmax as kernel
 from umpteen.storage import Sizes, storable
 from umpteen.storage.checking import refusals
+from umpteen.validation import Features
 
 OBJECTIVES = {
     "negative_sampling": kernel.NEGATIVE_SAMPLING,
@@ -79,11 +81,13 @@ class Recipe:
         return refusals(self)
 
 
-def resolve_noise(objective: str, noise: Any) -> Any:
-    """Return what `noise="auto"` means for an objective; other noise as it is."""
+def resolve_noise(objective: str, noise: Any, X: Features) -> Any:
+    """Return what `noise="auto"` means for an objective and features; other noise as it is."""
     if not isinstance(noise, str) or noise != "auto":
         return noise
-    return "uniform" if objective in _UNIFORM_ONLY else "frequency"
+    if objective in _UNIFORM_ONLY:
+        return "uniform"
+    return "frequency" if issparse(X) else "tree"
 
 
 def check_combination(objective: str, noise: Any, beam_width: int | None) -> None:
