@@ -18,10 +18,7 @@ _WIDTHS = (4, 16, 64, 256, 1024)
 _REPEATS = 3
 CHANGES: dict[str, dict[str, Any]] = {
     "umpteen: AdversarialSoftmax()": {},
-    "by frequency": {"noise": "frequency"},
-    "tree, frequency share 0.3": {"noise": "tree"},
-    "tree, frequency share 0": {"noise": "tree", "recipe__frequency_share": 0.0},
-    "tree, frequency share 0.7": {"noise": "tree", "recipe__frequency_share": 0.7},
+    "tree, no share by frequency": {"noise": "tree", "recipe__frequency_share": 0.0},
     "tree's regulariser 0.1": {"noise": NoiseTree(regularizer=0.1, verbose=False)},
     "uniform": {"noise": "uniform"},
     "from zero instead of centroids": {"recipe__centroid_scale": 0.0, "learning_rate": 1.0},
@@ -35,8 +32,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 def sections(quick: bool) -> list[Section]:
     """Changes and beam search, for each data set."""
     found = []
-    for name in available():
-        if name in _SETS:
+    for name in available(quick):
+        if quick or name in _SETS:
             found.append(
                 Section(
                     f"Beyond the paper, on {name}",

@@ -1,6 +1,6 @@
 """Figure 1 and Table 1: accuracy and log-likelihood against seconds, with tuned rates."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ def sections(quick: bool) -> list[Section]:
             "curve is a training of its own; seconds are those of fit, in which the tree counts.",
             partial(_measure, name, quick),
         )
-        for name in available()
+        for name in available(quick)
     ]
 
 
@@ -62,7 +62,7 @@ def _measure(name: str, quick: bool) -> Iterator[Part]:
     curves: dict[str, Curve] = {}
     rows: list[list[Cell]] = []
     for method, setting in METHODS.items():
-        rate, validation = best_rate(chosen, setting, trial)
+        rate, validation = best_rate(chosen, setting, trial, _RATES[-2:] if quick else _RATES)
         curves[method] = _curve(chosen, {**setting, "learning_rate": rate}, points)
         seconds, last = curves[method][-1]
         rows.append([
@@ -76,10 +76,12 @@ def _measure(name: str, quick: bool) -> Iterator[Part]:
     yield headline(curves)
 
 
-def best_rate(chosen: Task, setting: dict[str, Any], seconds: float) -> tuple[float, float]:
+def best_rate(
+    chosen: Task, setting: dict[str, Any], seconds: float, rates: Sequence[float] = _RATES
+) -> tuple[float, float]:
     """Return the learning rate with the highest validation accuracy, and that accuracy."""
     validation, found = chosen.validation.first(_N_MEASURED), {}
-    for rate in _RATES:
+    for rate in rates:
         model, _ = train(chosen, {**setting, "learning_rate": rate}, seconds)
         found[rate] = measure(model, validation).accuracy
     best = max(found, key=lambda rate: found[rate])

@@ -64,10 +64,11 @@ class Task:
         )
 
 
-def available() -> list[str]:
-    """The text sets that can be loaded, and the made-up one."""
+def available(quick: bool) -> list[str]:
+    """The text sets that can be loaded, of which one is enough if `quick`, and the made-up one."""
     there = data.names()
-    return [*(name for name in TEXT_SETS if name in there), MADE_UP]
+    texts = [name for name in TEXT_SETS if name in there]
+    return [*(texts[-1:] if quick else texts), MADE_UP]
 
 
 @cache

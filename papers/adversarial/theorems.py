@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 
 def sections(quick: bool) -> list[Section]:
     """Theorem 1 and Eq. 5 on a tabular model; Eq. 4 on real data."""
-    name = next((name for name in available() if name != MADE_UP), MADE_UP)
+    name = next((name for name in available(quick) if name != MADE_UP), MADE_UP)
     return [
         Section(
             "Theorem 1 and Eq. 5, on a tabular model",
