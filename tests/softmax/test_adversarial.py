@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -428,3 +430,27 @@ def test_features_decide_the_form_of_the_weights():
     assert isinstance(model_of().fit(blobs(sparse=True)[0].toarray(), y).scores_, SparseScores)
     dense, sparse = blobs(sparse=True)[0].toarray(), blobs(sparse=True)[0]
     assert_same_bits(model_of().fit(dense, y), model_of().fit(sparse, y))
+
+
+def test_sparse_rows_are_drawn_by_frequency_and_dense_ones_from_a_tree():
+    for sparse in (False, True):
+        X, y = blobs(sparse=sparse)
+        model = AdversarialSoftmax(epochs=1, verbose=False).fit(X, y)
+        assert (model.noise_.tree is None) == sparse
+    with pytest.raises(ParameterError, match='fit with noise="tree"'):
+        model.set_params(beam_width=8).predict_topk(X)
+
+
+def test_parameters_of_the_first_version_become_a_recipe(tmp_path):
+    golden = Path(__file__).parents[1] / "storage" / "golden" / "0.1"
+    found = {}
+    for name in ("", "-beam", "-paper", "-frequency"):
+        with zipfile.ZipFile(golden / f"AdversarialSoftmax{name}.zip") as archive:
+            archive.extractall(tmp_path / f"model{name}")
+        found[name] = umpteen.load(tmp_path / f"model{name}")
+    assert [model.beam_width for model in found.values()] == [None, 64, None, None]
+    assert [found[name].noise for name in ("", "-beam", "-frequency")] == [
+        "tree", "tree", "frequency",
+    ]  # fmt: skip
+    assert found[""].recipe == Recipe()
+    assert found["-paper"].recipe == AdversarialSoftmax.paper().recipe
