@@ -60,9 +60,9 @@ class AdversarialSoftmax(ExtremeClassifier):
 
     By default, negatives of sparse rows are drawn by frequency. Those of dense rows are drawn from
     a small model of the data, `NoiseTree`, which prefers classes that are hard to tell from the
-    right one: there it is one to two points more accurate, while on words it is as accurate as
-    frequency noise at twice the time (`docs/softmax.md` has the figures). The loss is a
-    "sampled_softmax", which weighs each drawn class by the inverse of its chance.
+    right one: there it was one to two points more accurate on average, while on words it was no
+    better than frequency noise and slower (`docs/softmax.md` has the figures and their limits). The
+    loss is a "sampled_softmax", which weighs each drawn class by the inverse of its chance.
 
     `AdversarialSoftmax.paper()` is the method of Bamler and Mandt (2020): the tree alone, and
     negative sampling, whose scores are corrected in prediction (Eq. 5).
