@@ -1,95 +1,111 @@
-"""Beyond the paper: what changes of the noise and of the objective are worth."""
+"""Beyond the paper: what changes of noise and objective are worth, and answers by beam search."""
 
+import time
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
-from papers.adversarial.figure1 import budget, tuned
-from papers.adversarial.methods import RATES
-from papers.adversarial.runs import Setting, run, warm_up
-from papers.adversarial.tasks import MADE_UP, Task, available, task
+import numpy as np
+
+from papers.adversarial.runs import measure, train, warm_up
+from papers.adversarial.tasks import MADE_UP, Samples, available, task
 from papers.contents import Cell, Part, Section, Table, Value
+from umpteen.base import TopK
+from umpteen.softmax import AdversarialSoftmax, NoiseTree
 
-_SETS = ("wordnet-ancestors", "debian-deps")
-_SAMPLING: Setting = {"objective": "negative_sampling", "regularizer": 1e-4}
-_FROM_ZERO: Setting = {"centroid_scale": 0.0, "learning_rate": 1.0}
-CHANGES: dict[str, Setting] = {
-    "umpteen: sampled softmax, a tree by held-out likelihood, share 0.3, 5 negatives": {},
-    "from zero instead of centroids": _FROM_ZERO,
-    "frequency share 0": {"frequency_share": 0.0},
-    "frequency share 0.1": {"frequency_share": 0.1},
-    "tree's regulariser 0.1": {"tree": 0.1},
-    "tree's regulariser 1": {"tree": 1.0},
-    "tree's regulariser 10": {"tree": 10.0},
+_SETS = ("wordnet-ancestors", "debian-deps", MADE_UP)
+_WIDTHS = (4, 16, 64, 256, 1024)
+_REPEATS = 3
+CHANGES: dict[str, dict[str, Any]] = {
+    "umpteen: AdversarialSoftmax()": {},
+    "tree, no share by frequency": {"noise": "tree", "recipe__frequency_share": 0.0},
+    "tree's regulariser 0.1": {"noise": NoiseTree(regularizer=0.1, verbose=False)},
+    "uniform": {"noise": "uniform"},
+    "from zero instead of centroids": {"recipe__centroid_scale": 0.0, "learning_rate": 1.0},
     "1 negative": {"n_negatives": 1},
     "20 negatives": {"n_negatives": 20},
-    "20 negatives shared in a batch": {"shared": True, "n_negatives": 20},
-    "100 negatives shared in a batch": {"shared": True, "n_negatives": 100},
-    "tree grown again after 2 epochs": {"refresh_after": 2},
-    "by frequency, 5 negatives": {"noise": "frequency"},
-    "by frequency, 20 negatives": {"noise": "frequency", "n_negatives": 20},
-    "negative sampling": _SAMPLING,
-    "negative sampling, share 0": {**_SAMPLING, "frequency_share": 0.0},
-    "negative sampling, share 0, tree's regulariser 0.1": {
-        **_SAMPLING, "frequency_share": 0.0, "tree": 0.1,
-    },
-    "negative sampling, 20 negatives": {**_SAMPLING, "n_negatives": 20},
-    "negative sampling by frequency": {**_SAMPLING, "noise": "frequency"},
-    "negative sampling by frequency, from zero": {
-        **_SAMPLING, **_FROM_ZERO, "noise": "frequency",
-    },
-    "negative sampling, uniform": {**_SAMPLING, "noise": "uniform"},
-}  # fmt: skip
+    "without frequency discount": {"frequency_discount": 0.0},
+    "negative sampling": {"objective": "negative_sampling", "recipe__regularizer": 1e-4},
+}
 
 
 def sections(quick: bool) -> list[Section]:
-    """One for each of two data sets."""
-    sets = [name for name in available() if name in _SETS] or [MADE_UP]
-    return [
-        Section(
-            f"Beyond the paper, on {name}",
-            "none of this is in it: more negatives, a tree mixed with frequencies, negatives "
-            "shared in a batch, a tree grown again along learned weights, a start at class "
-            "centroids, a discount of frequencies when classes are ranked, and a sampled softmax "
-            "with the tree instead of negative sampling.",
-            f"The data and parts of Figure 1. Each row is one change of umpteen's setting there; "
-            "its learning rate is the best of three around that one on validation, in trials "
-            f"of {budget(name, quick).trial:g} s; then it trains for "
-            f"{budget(name, quick).final / 5:g} s, after the noise was fitted.",
-            partial(_measure, name, quick),
-        )
-        for name in sets
-    ]
+    """Changes and beam search, for each data set."""
+    found = []
+    for name in available(quick):
+        if quick or name in _SETS:
+            found.append(
+                Section(
+                    f"Beyond the paper, on {name}",
+                    "none of this is in it: a start at class centroids, a discount of frequencies "
+                    "when classes are ranked, more negatives, a tree mixed with frequencies, and "
+                    "a sampled softmax instead of negative sampling.",
+                    "Each row is one change of AdversarialSoftmax(), trained until its validation "
+                    "split stops it; on the validation samples of Figure 1.",
+                    partial(_changes, name, quick),
+                )
+            )
+            found.append(
+                Section(
+                    f"Answers in sublinear time, on {name}",
+                    "a sample's answer compares all classes; the paper leaves it at that.",
+                    "A beam goes through the tree, and the classes where it ends are compared by "
+                    "their scores. Milliseconds are per sample, answered in one call, the median "
+                    f"of {_REPEATS}.",
+                    partial(_beams, name, quick),
+                )
+            )
+    return found
 
 
-def _measure(name: str, quick: bool) -> Iterator[Part]:
-    chosen, spent = task(name, quick), budget(name, quick)
-    warm_up(chosen)
-    base = tuned(name, quick, "umpteen").best
-    last = chosen.test.first(spent.n_final)
+def _changes(name: str, quick: bool) -> Iterator[Part]:
+    chosen = task(name, quick)
+    warm_up(chosen.dense)
     rows: list[list[Cell]] = []
     for change, setting in CHANGES.items():
-        rate, validation = _best_rate(chosen, {**base, **setting}, spent.trial, spent.n_curve)
-        final = {**base, **setting, "learning_rate": rate}
-        found = run(chosen, final, spent.final / 5, free_noise=True)
-        point = found.judge(last)
+        model = AdversarialSoftmax(verbose=False, epochs=1 if quick else 30).set_params(**setting)
+        began = time.process_time()
+        model.fit(chosen.X, chosen.Y)
+        seconds = time.process_time() - began
+        found = measure(model, chosen.validation)
         rows.append([
-            change, f"{rate:g}", Value(validation), Value(found.noise_seconds, digits=1),
-            found.state.epoch, Value(point.accuracy),
-            Value(point.corrected.accuracy), Value(point.corrected.likelihood, digits=3),
+            change, Value(seconds, digits=1), len(model.validation_scores_),
+            Value(found.accuracy), Value(found.likelihood, digits=3),
         ])  # fmt: skip
-    columns = ["change", "learning rate", "validation, %", "seconds for the noise", "epochs",
-               "accuracy, %", "without discount", "log-likelihood"]  # fmt: skip
-    yield Table("On test, after the same number of seconds of training", columns, rows)
+    columns = ["change", "seconds of CPU", "epochs", "accuracy, %", "log-likelihood"]
+    yield Table("On validation", columns, rows)
 
 
-def _best_rate(
-    chosen: Task, setting: Setting, seconds: float, n_judges: int
-) -> tuple[float, float]:
-    """Of the setting's learning rate and its neighbours, and its validation accuracy."""
-    place = RATES.index(setting["learning_rate"])
-    found = {}
-    for rate in RATES[max(place - 1, 0) : place + 2]:
-        trial = run(chosen, {**setting, "learning_rate": rate}, seconds, free_noise=True)
-        found[rate] = trial.judge(chosen.validation.first(n_judges)).accuracy
-    best = max(found, key=lambda rate: found[rate])
-    return best, found[best]
+def _beams(name: str, quick: bool) -> Iterator[Part]:
+    chosen = task(name, quick)
+    warm_up(chosen.dense)
+    model, _ = train(chosen, {"noise": "tree"}, 0.2 if quick else 25.0)
+    test = chosen.test.first(200 if quick else 1_000)
+    best, milliseconds = _timed(model, test)
+    rows: list[list[Cell]] = [_row("all classes", best, best, test, milliseconds)]
+    for width in _WIDTHS:
+        if 2 * width >= chosen.n_classes:
+            break
+        found, milliseconds = _timed(model.set_params(beam_width=width), test)
+        rows.append(_row(f"beam of {width}", found, best, test, milliseconds))
+    yield f"{chosen.n_classes:,} classes, {len(test.y):,} test samples."
+    columns = ["search", "accuracy, %", "same answer as exact, %", "ms per sample"]
+    yield Table("Exact and by beam", columns, rows)
+
+
+def _row(name: str, found: TopK, best: TopK, test: Samples, milliseconds: float) -> list[Cell]:
+    labels = found.labels[:, 0]
+    return [
+        name, Value(100 * float((labels == test.y).mean())),
+        Value(100 * float((labels == best.labels[:, 0]).mean())), Value(milliseconds, digits=3),
+    ]  # fmt: skip
+
+
+def _timed(model: AdversarialSoftmax, test: Samples) -> tuple[TopK, float]:
+    """Return the answers, and the median of milliseconds per sample."""
+    found, seconds = model.predict_topk(test.X, k=1), []
+    for _ in range(_REPEATS):
+        began = time.perf_counter()
+        model.predict_topk(test.X, k=1)
+        seconds.append(time.perf_counter() - began)
+    return found, 1e3 * float(np.median(seconds)) / len(test.y)

@@ -1,4 +1,4 @@
-"""Data with one class per sample, in three parts: to learn from, to choose by, to test on."""
+"""Data with one class per sample, in three splits: training, validation, test."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from umpteen.validation import Features
 MADE_UP = "made-up"
 TEXT_SETS = ("wordnet-ancestors", "debian-deps", "pydocs")
 _FEWEST = 3  # training samples of a label that is taken for a class
-_MOST_JUDGED = 2_000  # samples to choose by
+_MOST_VALIDATION = 2_000  # samples
 
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Judges:
-    """Samples that are not learned from."""
+class Samples:
+    """Samples that are not trained on."""
 
     X: Any
     y: IntArray
 
-    def first(self, n: int) -> "Judges":
+    def first(self, n: int) -> "Samples":
         """At most `n` of them."""
-        return Judges(self.X[:n], self.y[:n])
+        return Samples(self.X[:n], self.y[:n])
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class Task:
     name: str
     X: Features
     Y: csr_matrix
-    validation: Judges
-    test: Judges
+    validation: Samples
+    test: Samples
 
     @property
     def n_classes(self) -> int:
@@ -58,16 +58,17 @@ class Task:
         """Its size in words."""
         n, d = self.X.shape
         return (
-            f"{self.name}: {n:,} samples to learn from, {self.n_classes:,} classes, {d:,} "
-            f"{'dense' if self.dense else 'sparse'} features; {len(self.validation.y):,} samples "
-            f"to choose by and {len(self.test.y):,} to test on"
+            f"{self.name}: {n:,} training samples, {self.n_classes:,} classes, {d:,} "
+            f"{'dense' if self.dense else 'sparse'} features; "
+            f"{len(self.validation.y):,} validation and {len(self.test.y):,} test samples"
         )
 
 
-def available() -> list[str]:
-    """The text sets that can be loaded, and the made-up one."""
+def available(quick: bool) -> list[str]:
+    """The text sets that can be loaded, of which one is enough if `quick`, and the made-up one."""
     there = data.names()
-    return [*(name for name in TEXT_SETS if name in there), MADE_UP]
+    texts = [name for name in TEXT_SETS if name in there]
+    return [*(texts[-1:] if quick else texts), MADE_UP]
 
 
 @cache
@@ -79,9 +80,9 @@ def task(name: str, quick: bool) -> Task:
 def _made_up(quick: bool) -> Task:
     n_classes, n_features, n_train = (5_000, 64, 12_500) if quick else (200_000, 512, 500_000)
     train, others = hierarchical(n_classes, n_features, n_train, 6_000)
-    judges = Judges(others.X, others.y)
-    rest = Judges(others.X[_MOST_JUDGED:], others.y[_MOST_JUDGED:])
-    return Task(MADE_UP, train.X, as_matrix(train.y, n_classes), judges.first(_MOST_JUDGED), rest)
+    both = Samples(others.X, others.y)
+    rest = Samples(others.X[_MOST_VALIDATION:], others.y[_MOST_VALIDATION:])
+    return Task(MADE_UP, train.X, as_matrix(train.y, n_classes), both.first(_MOST_VALIDATION), rest)
 
 
 def _of_texts(name: str, quick: bool) -> Task:
@@ -89,20 +90,21 @@ def _of_texts(name: str, quick: bool) -> Task:
     random = np.random.default_rng(0)
     train = _some(parts.train, 6_000 if quick else None, random)
     counts = np.bincount(train.Y.indices, minlength=train.Y.shape[1])
-    held_out = parts.dev
-    if held_out is None:
+    validation = parts.dev
+    if validation is None:
         order = random.permutation(len(train))
-        n_judged = min(_MOST_JUDGED, len(train) // 10)
-        held_out = train.take(np.sort(order[:n_judged]))
-        train = train.take(np.sort(order[n_judged:]))
-    known, classes = _labelled(train, counts)
+        n_validation = min(_MOST_VALIDATION, len(train) // 10)
+        validation = train.take(np.sort(order[:n_validation]))
+        train = train.take(np.sort(order[n_validation:]))
+    labelled, classes = _labelled(train, counts)
     names, own = np.unique(classes, return_inverse=True)
     words = Vectorizer(ngrams=1, min_df=2)
-    X = words.fit_transform(texts_of(known))
-    judges = [
-        _judges(part, counts, names, words.transform) for part in (held_out, parts.test or held_out)
+    X = words.fit_transform(texts_of(labelled))
+    others = [
+        _samples(part, counts, names, words.transform)
+        for part in (validation, parts.test or validation)
     ]
-    return Task(name, X, as_matrix(own, len(names)), *judges)
+    return Task(name, X, as_matrix(own, len(names)), *others)
 
 
 def _some(part: Part, most: int | None, random: np.random.Generator) -> Part:
@@ -111,13 +113,13 @@ def _some(part: Part, most: int | None, random: np.random.Generator) -> Part:
     return part.take(np.sort(random.permutation(len(part))[:most]))
 
 
-def _judges(
+def _samples(
     part: Part, counts: IntArray, names: IntArray, features: Callable[[list[str]], Any]
-) -> Judges:
+) -> Samples:
     """In random order; without samples of a class that has none to learn from."""
-    known, classes = _labelled(part, counts)
+    labelled, classes = _labelled(part, counts)
     rows = np.random.default_rng(1).permutation(np.flatnonzero(np.isin(classes, names)))
-    return Judges(features(texts_of(known.take(rows))), np.searchsorted(names, classes[rows]))
+    return Samples(features(texts_of(labelled.take(rows))), np.searchsorted(names, classes[rows]))
 
 
 def _labelled(part: Part, counts: IntArray) -> tuple[Part, IntArray]:

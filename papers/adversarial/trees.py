@@ -11,8 +11,8 @@ from papers.drawing import lines
 from umpteen.softmax import NoiseTree
 
 _FULL, _QUICK = (256, 1_024, 4_096, 16_384, 65_536), (64, 256)
-_PER_CLASS, _N_FEATURES, _N_HELD_OUT = 5, 64, 5_000
-_WAYS: dict[str, dict[str, Any]] = {
+_PER_CLASS, _N_FEATURES, _N_VALIDATION = 5, 64, 5_000
+_SETTINGS: dict[str, dict[str, Any]] = {
     "alternating, 0.1": {"regularizer": 0.1},
     "frozen split, 0.1": {"regularizer": 0.1, "max_rounds": 1},
     "alternating, auto": {"regularizer": "auto"},
@@ -27,9 +27,9 @@ def sections(quick: bool) -> list[Section]:
             "Section 3, the tree",
             "it is fitted greedily, by turns of Newton ascent and a discrete step that sends "
             "classes to the better side, in little time.",
-            f"Made-up classes in a hidden hierarchy, {_PER_CLASS} samples each to learn from, "
+            f"Made-up classes in a hidden hierarchy, {_PER_CLASS} training samples each, "
             f"{_N_FEATURES} features of which the tree sees 16 principal components; likelihood "
-            f"is the mean over {_N_HELD_OUT:,} other samples. Frozen keeps the first split, as "
+            f"is the mean over {_N_VALIDATION:,} other samples. Frozen keeps the first split, as "
             "the authors' code happens to do; 0.1 is the paper's regulariser.",
             partial(_measure, _QUICK if quick else _FULL),
         )
@@ -38,24 +38,31 @@ def sections(quick: bool) -> list[Section]:
 
 def _measure(sizes: tuple[int, ...]) -> Iterator[Part]:
     rows: list[list[Cell]] = []
-    curves: dict[str, list[float]] = {way: [] for way in _WAYS}
+    curves: dict[str, list[float]] = {name: [] for name in _SETTINGS}
     for n_classes in sizes:
-        train, held_out = hierarchical(
-            n_classes, _N_FEATURES, _PER_CLASS * n_classes, _N_HELD_OUT, seed=1
+        train, validation = hierarchical(
+            n_classes, _N_FEATURES, _PER_CLASS * n_classes, _N_VALIDATION, seed=1
         )
-        for way, setting in _WAYS.items():
+        for name, setting in _SETTINGS.items():
             tree, seconds = _fitted(train, n_classes, setting)
-            unseen = _likelihood(tree, held_out)
-            curves[way].append(unseen)
+            unseen = _likelihood(tree, validation)
+            curves[name].append(unseen)
             rows.append([
-                f"{n_classes:,}, {way}", Value(seconds), Value(tree.log_likelihood_, digits=3),
+                f"{n_classes:,}, {name}", Value(seconds), Value(tree.log_likelihood_, digits=3),
                 Value(unseen, digits=3), Value(float(tree.n_rounds_.mean())),
                 int(tree.n_rounds_.max()),
             ])  # fmt: skip
-    columns = ["classes, way", "seconds", "likelihood, train", "held out", "rounds, mean", "most"]
+    columns = [
+        "classes, setting",
+        "seconds",
+        "likelihood, train",
+        "validation",
+        "rounds, mean",
+        "most",
+    ]
     yield Table("Mean log-likelihood of a sample's class, and rounds of a node", columns, rows)
     yield lines(
-        "Log-likelihood of held-out samples", [f"{size:,}" for size in sizes], curves,
+        "Log-likelihood of validation samples", [f"{size:,}" for size in sizes], curves,
         x_label="classes", y_label="log-likelihood",
     )  # fmt: skip
 

@@ -61,13 +61,12 @@ CASES = {
         bad_parameters=(
             {"noise": "pink"},
             {"n_negatives": 0},
-            {"frequency_share": 1.0},
             {"learning_rate": 0},
             {"epochs": 0},
             {"objective": "hinge"},
             {"objective": "one_vs_each", "noise": "tree"},
-            {"shared": True, "objective": "nce"},
-            {"noise": "uniform", "search": "beam"},
+            {"recipe": {"batch_size": 10}},
+            {"noise": "uniform", "beam_width": 64},
         ),
     ),
     "CoAttentionMIML": Case(

@@ -3,23 +3,21 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from scipy.special import log_softmax
 
-from papers.adversarial import figure1, runs, theorems, trees
-from papers.adversarial.figure1 import headline, reached
+from papers.adversarial import figure1, theorems, trees
+from papers.adversarial.figure1 import best_rate, headline, reached
 from papers.adversarial.hierarchical import hierarchical
-from papers.adversarial.methods import METHODS, ONE, Budget, Tuning
-from papers.adversarial.runs import Point, Quality, judged, run
-from papers.adversarial.tabular import Tabular
-from papers.adversarial.tasks import Judges, Task, as_matrix, task
+from papers.adversarial.runs import METHODS, Quality, measure, train
+from papers.adversarial.tasks import Samples, Task, as_matrix, task
+from papers.adversarial.theorems import NOISES, Tabular
 from papers.sets import rarest_label
 
 
 def small(sparse=False):
     train, others = hierarchical(40, 12, 400, 60, seed=3)
     form = csr_matrix if sparse else np.asarray
-    judges = Judges(form(others.X), others.y)
-    return Task("small", form(train.X), as_matrix(train.y, 40), judges, judges)
+    test = Samples(form(others.X), others.y)
+    return Task("small", form(train.X), as_matrix(train.y, 40), test, test)
 
 
 def test_rarest_label_is_what_a_loop_finds():
@@ -48,67 +46,34 @@ def test_text_tasks_have_a_class_for_every_sample():
     chosen = task("pydocs", True)
     assert np.diff(chosen.Y.indptr).tolist() == [1] * chosen.X.shape[0]
     assert np.bincount(chosen.Y.indices, minlength=chosen.n_classes).min() >= 1
-    for judges in (chosen.validation, chosen.test):
-        assert judges.X.shape[0] == len(judges.y) > 0
-        assert judges.y.max() < chosen.n_classes
+    for samples in (chosen.validation, chosen.test):
+        assert samples.X.shape[0] == len(samples.y) > 0
+        assert samples.y.max() < chosen.n_classes
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_quality_is_that_of_a_softmax_over_all_classes(sparse, monkeypatch):
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains_and_is_measured_on_all_classes(method, sparse):
     chosen = small(sparse)
-    monkeypatch.setattr(runs, "_BLOCK_SCORES", 40 * 7)  # blocks of 7 rows
-    trained = run(chosen, {**ONE, "learning_rate": 0.3, "tree": 1.0}, 0.2)
-    scores = trained.state.model.table(chosen.test.X)
-    noise = trained.state.noise
-    logs = noise.log_prob_table(noise.reduce(chosen.test.X))
-    found = judged(trained.state, chosen.test, is_corrected=True)
-    for quality, table in zip(found, (scores + logs, scores), strict=True):
-        expected = log_softmax(table.astype(np.float64), axis=1)
-        own = expected[np.arange(len(chosen.test.y)), chosen.test.y]
-        assert quality.likelihood == pytest.approx(own.mean(), abs=1e-4)
-        hits = (expected.argmax(axis=1) == chosen.test.y).mean()
-        assert quality.accuracy == pytest.approx(100 * hits)
+    model, seconds = train(chosen, METHODS[method], 0.05)
+    found = measure(model, chosen.test)
+    every = np.tile(np.arange(40), (len(chosen.test.y), 1))
+    logs = model.predict_log_proba(chosen.test.X, every)
+    own = np.arange(len(logs)), chosen.test.y
+    assert seconds > 0.05
+    assert found.likelihood == pytest.approx(logs[own].mean(), abs=1e-4)
+    assert found.accuracy == pytest.approx(100 * (logs.argmax(axis=1) == own[1]).mean(), abs=2)
 
 
-def test_seconds_of_a_curve_begin_with_the_tree_and_judging_is_free(monkeypatch):
-    chosen = small()
-    ticks = iter(range(10_000))
-    monkeypatch.setattr(runs.time, "perf_counter", lambda: float(next(ticks)))
-    trained = run(chosen, {"tree": 1.0, "n_jobs": 1}, 30.0, chosen.test)
-    seconds = [point.seconds for point in trained.points]
-    assert trained.noise_seconds > 0
-    assert seconds[0] > trained.noise_seconds
-    assert seconds == sorted(seconds)
-    assert trained.seconds < 40  # each look at the clock is a second
-
-
-def test_tuning_keeps_to_its_trials_and_takes_the_best(monkeypatch):
-    worth = {0.1: 5.0, 0.3: 9.0, 1.0: 7.0, 0.03: 1.0}
-    tried = []
-
-    class Trial:
-        def __init__(self, setting):
-            self.setting = setting
-
-        def judge(self, judges):
-            penalty = abs(self.setting["regularizer"] - 1e-3)
-            accuracy = worth[self.setting["learning_rate"]] - penalty
-            return Point(0.0, Quality(accuracy, 0.0), Quality(0.0, 0.0))
-
-    def fake(task, setting, seconds, free_noise):
-        tried.append(setting)
-        return Trial(setting)
-
-    monkeypatch.setattr("papers.adversarial.methods.run", fake)
-    tuning = Tuning(small(), METHODS[1], Budget(1.0, 8, 1.0, 10))
-    assert (tuning.best["learning_rate"], tuning.best["regularizer"]) == (0.3, 1e-3)
-    assert len(tried) == len(tuning.tried) <= 8
-    tried.clear()
-    assert len(Tuning(small(), METHODS[0], Budget(1.0, 3, 1.0, 10)).tried) == len(tried) == 3
+def test_the_rate_with_the_highest_validation_accuracy_is_taken(monkeypatch):
+    worth = {0.03: 1.0, 0.1: 5.0, 0.3: 9.0, 1.0: 7.0}
+    monkeypatch.setattr(figure1, "train", lambda task, setting, s: (setting["learning_rate"], s))
+    monkeypatch.setattr(figure1, "measure", lambda rate, samples: Quality(worth[rate], 0.0))
+    assert best_rate(small(), {}, 1.0) == (0.3, 9.0)
 
 
 def curve(*pairs):
-    return [Point(s, Quality(a, 0.0), Quality(0.0, 0.0)) for s, a in pairs]
+    return [(seconds, Quality(accuracy, 0.0)) for seconds, accuracy in pairs]
 
 
 def test_headline_is_the_time_to_where_the_best_baseline_ends():
@@ -118,8 +83,7 @@ def test_headline_is_the_time_to_where_the_best_baseline_ends():
     assert reached(curves["adversarial"], 20.0) == pytest.approx(1.5)
     assert reached(slow, 21.0) is None
     assert reached(slow, 3.0) == 1.0
-    (table,) = headline(curves)
-    ratios = {row[0]: row[2] and row[2].ours for row in table.rows}
+    ratios = {row[0]: row[2] and row[2].ours for row in headline(curves).rows}
     assert ratios["adversarial"] == pytest.approx(8 / 1.5)
     assert ratios["umpteen"] is None
     assert ratios["uniform"] == 1
@@ -127,12 +91,12 @@ def test_headline_is_the_time_to_where_the_best_baseline_ends():
 
 def test_theorem_1_holds_for_every_noise_and_only_corrected():
     tabular = Tabular.drawn(4_000, seed=1)
-    for name, noise in tabular.noises().items():
+    for noise in NOISES:
         np.testing.assert_allclose(np.exp(tabular.log_noise(noise)).sum(axis=1), 1, rtol=1e-5)
         corrected, uncorrected = tabular.deviations(tabular.optimum(noise), noise)
         assert corrected < 1e-6
-        assert uncorrected < 1e-6 if name == "uniform" else uncorrected > 0.1
-        early, late = (deviation for deviation, _ in tabular.trained(noise, (1, 40)))
+        assert uncorrected < 1e-6 if noise == "uniform" else uncorrected > 0.1
+        early, late = (tabular.trained(noise, epochs) for epochs in (1, 40))
         assert late < early
         assert late < 0.3
 

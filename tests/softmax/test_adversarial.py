@@ -4,20 +4,28 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
+from sklearn.base import clone
 
 import umpteen
 from umpteen import AdversarialSoftmax
-from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ModelPathError
-from umpteen.softmax import adversarial, training
-from umpteen.softmax.noise import Noise
-from umpteen.softmax.parts import hold_out
+from umpteen.errors import (
+    FeaturesError,
+    LabelsError,
+    LabelsShapeError,
+    ModelPathError,
+    ParameterError,
+)
+from umpteen.softmax import Recipe, adversarial, training
 from umpteen.softmax.prediction import Answers
+from umpteen.softmax.split import validation_split
 from umpteen.softmax.weights import SparseScores
 from umpteen.validation import check_seed
 
@@ -36,13 +44,16 @@ def blobs(n=240, seed=0, sparse=False):
 
 
 def model_of(**parameters):
+    """Negative sampling from a tree, from zero; numbers of the recipe by their names."""
     chosen = {
-        "objective": "negative_sampling", "regularizer": 1e-4, "learning_rate": 1.0,
-        "centroid_scale": 0.0, "frequency_discount": 0.0,
+        "noise": "tree", "objective": "negative_sampling", "learning_rate": 1.0,
+        "frequency_discount": 0.0, "epochs": 4, "n_jobs": 1, "verbose": False, **parameters,
     }  # fmt: skip
-    return AdversarialSoftmax(
-        **{**chosen, "epochs": 4, "n_jobs": 1, "verbose": False, **parameters}
-    )
+    numbers = {"regularizer": 1e-4, "centroid_scale": 0.0}
+    for name in Recipe.__dataclass_fields__:
+        if name in chosen:
+            numbers[name] = chosen.pop(name)
+    return AdversarialSoftmax(**chosen, recipe=Recipe(**numbers))
 
 
 def assert_same_bits(one, two):
@@ -107,12 +118,12 @@ def test_the_length_of_samples_changes_no_answer(sparse, kind):
     np.testing.assert_allclose(short.scores, long.scores, atol=1e-3)
 
 
-@pytest.mark.parametrize("search", ["exact", "beam"])
-def test_a_discount_ranks_by_scores_without_that_share_of_frequencies(search):
+@pytest.mark.parametrize("beam_width", [None, 8])
+def test_a_discount_ranks_by_scores_without_that_share_of_frequencies(beam_width):
     X, y = blobs()
-    model = model_of(frequency_discount=0.5, search=search, beam_width=8).fit(X, y)
+    model = model_of(frequency_discount=0.5, beam_width=beam_width).fit(X, y)
     assert model.frequency_discount_ == 0.5
-    counts = np.maximum(np.bincount(y, minlength=N_CLASSES), 1)  # but for the held-out samples
+    counts = np.maximum(np.bincount(y, minlength=N_CLASSES), 1)  # but for the validation split
     np.testing.assert_array_less(model.counts_, counts + 1)
     scores = brute_force(model, X) - 0.5 * np.log(np.maximum(model.counts_, 1))
     top = model.predict_topk(X, k=3)
@@ -124,15 +135,17 @@ def test_a_discount_ranks_by_scores_without_that_share_of_frequencies(search):
     np.testing.assert_allclose(logs, brute_force(model, X)[np.arange(len(y)), y], atol=1e-3)
 
 
-def test_the_discount_is_the_one_that_serves_held_out_samples_best():
+def test_the_discount_is_the_one_that_serves_the_validation_split_best():
     X, y = blobs(600, seed=3)
     model = model_of(frequency_discount="auto", epochs=1, learning_rate=0.1).fit(X, y)
-    training_part, judges = hold_out(X, csr_matrix(np.eye(N_CLASSES)[y]), 0.05, check_seed(0))
-    np.testing.assert_array_equal(model.counts_, training_part.counts)
-    own = np.asarray(judges.Y.argmax(axis=1)).ravel()
+    training_split, validation = validation_split(
+        X, csr_matrix(np.eye(N_CLASSES)[y]), 0.05, check_seed(0)
+    )
+    np.testing.assert_array_equal(model.counts_, training_split.counts)
+    own = np.asarray(validation.Y.argmax(axis=1)).ravel()
     precision = {}
     for discount in adversarial.DISCOUNTS:
-        scores = brute_force(model, judges.X) - discount * np.log(np.maximum(model.counts_, 1))
+        scores = brute_force(model, validation.X) - discount * np.log(np.maximum(model.counts_, 1))
         precision[discount] = (scores.argmax(axis=1) == own).mean()
     assert model.frequency_discount_ == max(precision, key=precision.get)
     assert model.validation_scores_ == [max(precision.values())]
@@ -143,8 +156,11 @@ def test_the_discount_is_the_one_that_serves_held_out_samples_best():
 def test_no_rows_have_no_answers():
     X, y = blobs()
     model = model_of().fit(X, y)
-    for search in ("exact", "beam"):
-        assert model.set_params(search=search).predict_topk(X[:0], k=3).labels.shape == (0, 3)
+    for beam_width in (None, 64):
+        assert model.set_params(beam_width=beam_width).predict_topk(X[:0], k=3).labels.shape == (
+            0,
+            3,
+        )
     assert model.predict_log_proba(X[:0], []).shape == (0,)
     assert model.predict_log_proba(X[:0], np.zeros((0, 3), int)).shape == (0, 3)
 
@@ -154,7 +170,7 @@ def test_a_wide_beam_is_exact_and_a_narrow_one_finds_the_best_of_its_own(sparse)
     X, y = blobs(sparse=sparse)
     model = model_of(epochs=8).fit(X, y)
     exact = model.predict_topk(X, k=3)
-    wide = model.set_params(search="beam", beam_width=8).predict_topk(X, k=3)
+    wide = model.set_params(beam_width=8).predict_topk(X, k=3)
     np.testing.assert_array_equal(wide.labels, exact.labels)
     np.testing.assert_allclose(wide.scores, exact.scores, atol=1e-5)
     narrow = model.set_params(beam_width=1).predict_topk(X, k=1)
@@ -163,7 +179,7 @@ def test_a_wide_beam_is_exact_and_a_narrow_one_finds_the_best_of_its_own(sparse)
 
 def test_a_beam_that_finds_no_class_with_samples_answers_none():
     X, y = blobs()
-    model = model_of(search="beam", beam_width=1).fit(X, y)
+    model = model_of(beam_width=1).fit(X, y)
     nothing = np.zeros(N_CLASSES, np.int64)
     found = Answers(model.scores_, model.noise_, nothing, True, 0.0, 1).among_candidates(X, 2, 1)
     assert (found.labels == -1).all()
@@ -193,7 +209,7 @@ def test_a_class_without_samples_is_answered_once_it_has_some():
     new = np.full((20, 12), 9, np.float32)
     assert not np.isin(model.predict_topk(new, k=12).labels, [4, 9, 10, 11]).any()
     tree = model.noise_.tree
-    model.set_params(refresh_after=1).partial_fit(new, np.full(20, 11))
+    model.partial_fit(new, np.full(20, 11))
     assert (model.predict(new) == 11).all()
     assert model.noise_.tree is tree
 
@@ -245,26 +261,26 @@ def test_no_time_is_time_for_one_chunk(monkeypatch):
     assert (model.scores_.bias_squares > 1e-6).any()
 
 
-def test_held_out_samples_have_only_labels_that_are_learned():
+def test_the_validation_split_has_only_labels_that_are_learned():
     random = np.random.default_rng(0)
     Y = csr_matrix(random.random((200, 40)) < 0.03)
-    training, judges = hold_out(np.arange(200)[:, None], Y, 0.4, seed=1)
-    rows, held_out = training.X.ravel(), judges.X.ravel()
-    np.testing.assert_array_equal(np.sort(np.concatenate([rows, held_out])), np.arange(200))
-    assert 10 < len(held_out) < 80
+    training, validation = validation_split(np.arange(200)[:, None], Y, 0.4, seed=1)
+    rows, drawn = training.X.ravel(), validation.X.ravel()
+    np.testing.assert_array_equal(np.sort(np.concatenate([rows, drawn])), np.arange(200))
+    assert 10 < len(drawn) < 80
     assert set(training.Y.indices) == set(Y.indices)
-    assert np.diff(judges.Y.indptr).min() > 0
-    np.testing.assert_array_equal(judges.Y.toarray(), Y[held_out].toarray())
+    assert np.diff(validation.Y.indptr).min() > 0
+    np.testing.assert_array_equal(validation.Y.toarray(), Y[drawn].toarray())
 
 
 CONTINUED = [
-    {"refresh_after": 3},
-    {"objective": "augment_reduce", "sparse": True},
-    {"objective": "sampled_softmax", "shared": True, "noise": "frequency"},
+    {},
+    {"objective": "augment_reduce", "noise": "uniform", "sparse": True},
+    {"objective": "sampled_softmax", "noise": "frequency"},
 ]
 
 
-@pytest.mark.parametrize("parameters", CONTINUED, ids=["refreshed", "bounds", "shared"])
+@pytest.mark.parametrize("parameters", CONTINUED, ids=["tree", "bounds", "frequency"])
 def test_an_interrupted_fit_goes_on_to_the_same_bits(tmp_path, parameters):
     parameters = {"patience": 9, **parameters}
     X, y = blobs(sparse=parameters.pop("sparse", False))
@@ -304,18 +320,19 @@ import numpy as np
 from umpteen import AdversarialSoftmax
 from umpteen.softmax.training import State
 
-original = State.noted
+original = State.record
 
-def noted(state, score):
+def record(state, score):
     original(state, score)
     if state.epoch == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
-State.noted = noted
+State.record = record
 data = np.load(sys.argv[1])
-model = AdversarialSoftmax(epochs=5, patience=9, checkpoint=sys.argv[2])
-model.set_params(objective="negative_sampling", regularizer=1e-4, learning_rate=1.0, n_jobs=1)
-model.set_params(frequency_discount=0.0, centroid_scale=0.0)
+model = AdversarialSoftmax(epochs=5, checkpoint=sys.argv[2], noise="tree")
+model.set_params(objective="negative_sampling", learning_rate=1.0, n_jobs=1)
+model.set_params(frequency_discount=0.0, recipe__centroid_scale=0.0, recipe__patience=9)
+model.set_params(recipe__regularizer=1e-4)
 model.fit(data["X"], data["y"])
 """
 
@@ -347,7 +364,7 @@ def test_a_saved_model_answers_and_learns_with_the_same_bits(tmp_path, sparse):
     assert_same_bits(model.partial_fit(X[:50], y[:50]), loaded.partial_fit(X[:50], y[:50]))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"objective": "softmax"}, {"refresh_after": 1}])
+@pytest.mark.parametrize("parameters", [{}, {"objective": "softmax", "noise": "auto"}])
 def test_threads_do_not_change_a_bit(monkeypatch, parameters):
     monkeypatch.setattr(training, "_CHUNK", 50)
     X, y = blobs()
@@ -357,41 +374,6 @@ def test_threads_do_not_change_a_bit(monkeypatch, parameters):
     assert_same_bits(one, two)
     assert_same_bits(one, four)
     assert one.predict_topk(X) == four.predict_topk(X)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_refreshed_tree_is_another_one_and_drawn_from_with_its_own_features(monkeypatch, sparse):
-    X, y = blobs(sparse=sparse)
-    trees, draw = [], Noise.visits
-
-    def visits(noise, reduced, *rest, **more):
-        np.testing.assert_array_equal(reduced, noise.reduce(X))
-        trees.append(noise.tree)
-        return draw(noise, reduced, *rest, **more)
-
-    monkeypatch.setattr(Noise, "visits", visits)
-    model = model_of(refresh_after=2, validation_fraction=0.0, epochs=4).fit(X, y)
-    assert trees[0] is trees[1]
-    assert trees[2] is trees[3] is model.noise_.tree
-    assert not np.array_equal(trees[0].weights_, trees[2].weights_)
-    assert model.score(X, y) > 0.6
-
-
-def test_the_best_epoch_is_kept_with_the_noise_it_was_learned_against(monkeypatch):
-    X, y = blobs()
-    scores = iter([0.9, 0.1, 0.1, 0.1])
-    noted = training.State.noted
-
-    def pretend(state, judgement):
-        noted(state, judgement._replace(precision=next(scores)))
-
-    monkeypatch.setattr(training.State, "noted", pretend)
-    model = model_of(refresh_after=1, patience=9).fit(X, y)
-    plain = model_of(epochs=1)
-    scores = iter([0.9])
-    plain.fit(X, y)
-    np.testing.assert_array_equal(model.scores_.weights, plain.scores_.weights)
-    np.testing.assert_array_equal(model.noise_.tree.weights_, plain.noise_.tree.weights_)
 
 
 def test_several_labels_share_the_probability():
@@ -407,9 +389,8 @@ def test_several_labels_share_the_probability():
 
 OBJECTIVES = [
     {}, {"noise": "frequency"}, {"noise": "uniform"}, {"objective": "nce"},
-    {"objective": "one_vs_each"}, {"objective": "augment_reduce"}, {"objective": "softmax"},
-    {"objective": "sampled_softmax"}, {"objective": "sampled_softmax", "shared": True},
-    {"refresh_after": 1},
+    {"objective": "one_vs_each", "noise": "auto"}, {"objective": "augment_reduce", "noise": "auto"},
+    {"objective": "softmax", "noise": "auto"}, {"objective": "sampled_softmax"},
 ]  # fmt: skip
 
 
@@ -430,9 +411,46 @@ def test_corners_have_answers(parameters):
     np.testing.assert_array_equal(np.sort(answers, axis=1), [[-1, 0, 3, 50, 99]] * 60)
 
 
+def test_numbers_of_the_recipe_are_set_by_their_names():
+    """As scikit-learn's searches set them; the recipe of a copy is left as it was."""
+    model = AdversarialSoftmax()
+    other = clone(model.set_params(recipe__batch_size=7))
+    other.set_params(recipe__patience=2, recipe__batch_size=8)
+    assert model.recipe == Recipe(batch_size=7)
+    assert other.get_params()["recipe__batch_size"] == 8
+    assert other.set_params(recipe=Recipe(), recipe__patience=4).recipe == Recipe(patience=4)
+    for wrong in ({"recipe__batch_size": 0}, {"recipe__colour": 1}, {"recipes__batch_size": 1}):
+        with pytest.raises((ParameterError, ValueError, AttributeError)):
+            model.set_params(**wrong)
+
+
 def test_features_decide_the_form_of_the_weights():
     X, y = blobs()
     assert not isinstance(model_of().fit(csr_matrix(X), y).scores_, SparseScores)
     assert isinstance(model_of().fit(blobs(sparse=True)[0].toarray(), y).scores_, SparseScores)
     dense, sparse = blobs(sparse=True)[0].toarray(), blobs(sparse=True)[0]
     assert_same_bits(model_of().fit(dense, y), model_of().fit(sparse, y))
+
+
+def test_sparse_rows_are_drawn_by_frequency_and_dense_ones_from_a_tree():
+    for sparse in (False, True):
+        X, y = blobs(sparse=sparse)
+        model = AdversarialSoftmax(epochs=1, verbose=False).fit(X, y)
+        assert (model.noise_.tree is None) == sparse
+    with pytest.raises(ParameterError, match='fit with noise="tree"'):
+        model.set_params(beam_width=8).predict_topk(X)
+
+
+def test_parameters_of_the_first_version_become_a_recipe(tmp_path):
+    golden = Path(__file__).parents[1] / "storage" / "golden" / "0.1"
+    found = {}
+    for name in ("", "-beam", "-paper", "-frequency"):
+        with zipfile.ZipFile(golden / f"AdversarialSoftmax{name}.zip") as archive:
+            archive.extractall(tmp_path / f"model{name}")
+        found[name] = umpteen.load(tmp_path / f"model{name}")
+    assert [model.beam_width for model in found.values()] == [None, 64, None, None]
+    assert [found[name].noise for name in ("", "-beam", "-frequency")] == [
+        "tree", "tree", "frequency",
+    ]  # fmt: skip
+    assert found[""].recipe == Recipe()
+    assert found["-paper"].recipe == AdversarialSoftmax.paper().recipe

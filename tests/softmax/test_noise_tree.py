@@ -80,28 +80,6 @@ def test_it_is_the_tree_of_the_paper(n_classes):
     assert tree.log_likelihood_ == pytest.approx(tree.log_prob(X, y).mean(), abs=1e-5)
 
 
-def test_directions_that_matter_make_a_better_tree_than_those_that_vary_most():
-    """Classes differ in two faint features among ten loud ones."""
-    random = np.random.default_rng(0)
-    y = random.integers(16, size=2000)
-    X = np.hstack([10 * random.standard_normal((2000, 10)), random.standard_normal((16, 2))[y]])
-    X[:, 10:] += 0.2 * random.standard_normal((2000, 2))
-    faint = np.eye(12)[:, 10:]
-    by_variance = NoiseTree(dim=2).fit(X, y)
-    refreshed = NoiseTree(dim=2).fit(X, y, directions=faint)
-    assert refreshed.log_likelihood_ > by_variance.log_likelihood_ + 1
-    assert refreshed.reduce(X).shape == (2000, 2)
-    np.testing.assert_array_equal(refreshed.reduce(csr_matrix(X)), refreshed.reduce(X))
-    sparse = NoiseTree(dim=2).fit(csr_matrix(X), y, directions=csr_matrix(faint))
-    assert sparse.log_likelihood_ == pytest.approx(refreshed.log_likelihood_, abs=1e-3)
-
-
-@pytest.mark.parametrize("wrong", [np.eye(3), [1.0, 2.0], [[np.nan], [1.0]], "x"], ids=str)
-def test_directions_that_are_none_are_refused(wrong):
-    with pytest.raises(FeaturesError, match="directions"):
-        NoiseTree().fit([[1.0, 0.0], [2.0, 1.0]], [0, 1], directions=wrong)
-
-
 @settings(max_examples=25)
 @given(st.integers(1, 70), st.integers(0, 100))
 def test_probabilities_add_up_to_one(n_classes, seed):

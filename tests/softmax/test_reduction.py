@@ -107,39 +107,3 @@ def test_rows_far_from_all_training_rows_stay_finite():
     reduce = Reduction.of(np.array([[0, 1e-3], [0, 2e-3]], np.float32), 2, seed=0)
     Z = reduce(np.array([[3e38, -3e38]], np.float32))
     assert np.isfinite(Z).all()
-
-
-@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
-def test_given_directions_take_the_place_of_the_components(form):
-    """Up to a rotation, which whitening leaves open: compared by inner products of the rows."""
-    X = rows_with_few_directions(300, 20, 6)
-    directions = np.random.default_rng(1).standard_normal((20, 4)).astype(np.float32)
-    Z = Reduction.along(form(X), directions, 4)(form(X))
-    along = X.astype(np.float64) @ directions
-    along -= along.mean(axis=0)
-    expected = along @ np.linalg.inv(along.T @ along / 300) @ along.T
-    np.testing.assert_allclose(Z @ Z.T, expected, atol=1e-2)
-    np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(4), atol=1e-3)
-
-
-def test_of_too_many_directions_those_are_taken_along_which_rows_differ_most():
-    X = rows_with_few_directions(300, 20, 6)
-    all_directions = Reduction.along(X, np.eye(20, dtype=np.float32), 5)(X)
-    np.testing.assert_allclose(up_to_sign(all_directions), expected_by_sklearn(X, 5), atol=1e-3)
-    longer = np.eye(20, dtype=np.float32)
-    longer[:, 3] *= 1000
-    first = Reduction.along(X, longer, 1)(X)[:, 0]
-    assert abs(np.corrcoef(first, X[:, 3])[0, 1]) > 0.999
-
-
-@pytest.mark.parametrize("size", [1e-30, 1, 1e30])
-def test_directions_that_say_the_same_or_nothing_are_left_out(size):
-    X = rows_with_few_directions(100, 6, 6)
-    X[:, 5] = 2
-    directions = np.zeros((6, 4), np.float32)
-    directions[0, :2] = size, 2 * size
-    directions[5, 2] = size
-    Z = Reduction.along(X, directions, 16)(X)
-    assert Z.shape == (100, 1)
-    np.testing.assert_allclose(Z.std(axis=0), 1, rtol=1e-3)
-    assert Reduction.along(X, np.zeros((6, 2), np.float32), 16)(X).shape == (100, 0)

@@ -264,7 +264,7 @@ def test_more_samples_widen_the_support_and_leave_the_weights():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_at_rest_each_class_keeps_the_mean_of_its_squares(sparse):
+def test_compact_scores_of_each_class_keeps_the_mean_of_its_squares(sparse):
     random = np.random.default_rng(0)
     X = csr_matrix((random.random((30, 6)) < 0.3).astype(np.float32))
     given = random.random((30, 5)) < 0.3
@@ -273,7 +273,7 @@ def test_at_rest_each_class_keeps_the_mean_of_its_squares(sparse):
     scores = SparseScores.zeros(X, Y) if sparse else DenseScores.zeros(5, 6)
     for part in (scores.weights.data if sparse else scores.weights, scores.weight_squares):
         part[...] = random.random(part.shape) + 0.1
-    moved = scores.at_rest().in_motion()
+    moved = scores.compact().trainable()
     weights, squares = (
         (scores.weights.toarray(), _filled(scores))
         if sparse

@@ -121,9 +121,13 @@ MODELS: dict[str, Callable[[], Any]] = {
     "LabelTree-texts": lambda: _fitted(um.LabelTree(), label_features=_label_texts()),
     "LabelTree-changed": _tree_that_grew,
     "Eagle": _grouped,
-    "AdversarialSoftmax": lambda: _fitted(um.AdversarialSoftmax(epochs=1)),
-    "AdversarialSoftmax-dense": lambda: _fitted(um.AdversarialSoftmax(epochs=1), dense=True),
-    "AdversarialSoftmax-beam": lambda: _fitted(um.AdversarialSoftmax(epochs=1, search="beam")),
+    "AdversarialSoftmax": lambda: _fitted(um.AdversarialSoftmax(epochs=1, noise="tree")),
+    "AdversarialSoftmax-dense": lambda: _fitted(
+        um.AdversarialSoftmax(epochs=1, noise="tree"), dense=True
+    ),
+    "AdversarialSoftmax-beam": lambda: _fitted(
+        um.AdversarialSoftmax(epochs=1, noise="tree", beam_width=64)
+    ),
     "AdversarialSoftmax-paper": lambda: _fitted(um.AdversarialSoftmax.paper(epochs=1)),
     "AdversarialSoftmax-frequency": lambda: _fitted(
         um.AdversarialSoftmax(epochs=1, noise="frequency")

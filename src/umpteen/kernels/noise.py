@@ -1,11 +1,14 @@
-"""Noise for a softmax: a tree's classes, mixed with classes by their frequency."""
+"""Noise for a softmax: classes by their frequency, alone or mixed with those of a tree.
+
+What draws by frequency alone needs no tree, and compiles none of its kernels.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.noise_tree import (
     NoiseArrays,
     draw,
@@ -16,24 +19,31 @@ from umpteen.kernels.noise_tree import (
 )
 
 
-class MixtureArrays(NamedTuple):
-    """p(y|x) = (1 - share) * tree(y|x) + share * frequency(y); with share 1 there is no tree."""
+class FrequencyArrays(NamedTuple):
+    """p(y), and what the alias method draws from it with."""
 
-    tree: NoiseArrays
-    share: float
-    log_frequency: npt.NDArray[np.float32]  # (n_classes,)
-    limit: npt.NDArray[np.float64]  # (n_classes,), of the alias method: below it the class itself,
+    logs: npt.NDArray[np.float32]  # (n_classes,)
+    limit: npt.NDArray[np.float64]  # (n_classes,): below it the class itself,
     alias: npt.NDArray[np.int32]  # else this one
 
 
-@njit(nogil=True, cache=True)
+class MixtureArrays(NamedTuple):
+    """p(y|x) = (1 - share) * tree(y|x) + share * frequency(y)."""
+
+    tree: NoiseArrays
+    share: float
+    frequency: FrequencyArrays
+
+
+@kernel
 def alias_table(frequencies):
     """What `draw_by_frequency` needs, for frequencies that add up to 1 (Vose 1991); O(n)."""
     n = len(frequencies)
-    limit, alias = frequencies * n, np.arange(n).astype(np.int32)
+    limit, alias = np.empty(n), np.empty(n, np.int32)
     small, large = np.empty(n, np.int32), np.empty(n, np.int32)
     n_small = n_large = 0
     for label in range(n):
+        limit[label], alias[label] = frequencies[label] * n, label
         if limit[label] < 1:
             small[n_small] = label
             n_small += 1
@@ -56,52 +66,48 @@ def alias_table(frequencies):
     return limit, alias
 
 
-@njit(nogil=True, cache=True)
-def draw_by_frequency(limit, alias, state):
+@inlined
+def draw_by_frequency(frequency, state):
     """A class drawn by its frequency, and the generator's next state; O(1)."""
     state, uniform = next_random(state)
-    place = uniform * len(limit)
-    label = min(int(place), len(limit) - 1)
-    return (label if place - label < limit[label] else alias[label]), state
+    place = uniform * len(frequency.limit)
+    label = min(int(place), len(frequency.limit) - 1)
+    return (label if place - label < frequency.limit[label] else frequency.alias[label]), state
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def draw_mixed(noise, sample, state):
     """A class drawn for one sample, its log-probability, and the generator's next state."""
-    if noise.share == 0:
-        return draw(noise.tree, sample, state)
-    if noise.share < 1:
+    if noise.share > 0:
         state, uniform = next_random(state)
-        if uniform >= noise.share:
-            label, tree_log, state = draw(noise.tree, sample, state)
-            return label, _mixed(noise, tree_log, label), state
-    label, state = draw_by_frequency(noise.limit, noise.alias, state)
-    return label, log_prob_mixed(noise, sample, label), state
+        if uniform < noise.share:
+            label, state = draw_by_frequency(noise.frequency, state)
+            return label, log_prob_mixed(noise, sample, label), state
+    label, tree_log, state = draw(noise.tree, sample, state)
+    return label, _mixed(noise, tree_log, label), state
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def log_prob_mixed(noise, sample, label):
     """The log-probability of one class for one sample."""
-    if noise.share == 1:
-        return np.float64(noise.log_frequency[label])
     return _mixed(noise, log_prob(noise.tree, sample, label), label)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _mixed(noise, tree_log, label):
     if noise.share == 0:
         return tree_log
     return _log_sum(
-        np.log1p(-noise.share) + tree_log, np.log(noise.share) + noise.log_frequency[label]
+        np.log1p(-noise.share) + tree_log, np.log(noise.share) + noise.frequency.logs[label]
     )
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _log_sum(one, two):
     return max(one, two) + np.log1p(np.exp(-abs(one - two)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_prob_mixed_rows(noise, samples, labels):
     """Log-probabilities of `labels` (n, m), row i for sample i."""
     logs = np.empty(labels.shape, np.float32)
@@ -111,7 +117,7 @@ def log_prob_mixed_rows(noise, samples, labels):
     return logs
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_prob_mixed_table(noise, samples):
     """Log-probabilities of all classes, (n, n_classes), where there is a tree."""
     table = log_prob_table(noise.tree, samples)
@@ -122,7 +128,7 @@ def log_prob_mixed_table(noise, samples):
     return table
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw_visits(noise, samples, rows, indptr, indices, n, seed):
     """For each visit of a training sample: a label of its own, and `n` that are drawn.
 
@@ -134,52 +140,31 @@ def draw_visits(noise, samples, rows, indptr, indices, n, seed):
     logs = np.empty((len(rows), 1 + n), np.float32)
     for visit in range(len(rows)):
         row = rows[visit]
-        state = stream_of(seed, row)
-        state, uniform = next_random(state)
-        own = indptr[row] + int(uniform * (indptr[row + 1] - indptr[row]))
-        labels[visit, 0] = indices[own]
-        logs[visit, 0] = log_prob_mixed(noise, samples[row], indices[own])
+        own, state = _draw_own(indptr, indices, row, stream_of(seed, row))
+        labels[visit, 0] = own
+        logs[visit, 0] = log_prob_mixed(noise, samples[row], own)
         for i in range(1, n + 1):
             labels[visit, i], logs[visit, i], state = draw_mixed(noise, samples[row], state)
     return labels, logs
 
 
-@njit(nogil=True, cache=True)
-def draw_shared(noise, samples, rows, indptr, indices, n, seed, batch_size):
-    """As `draw_visits`, with the `n` drawn labels shared by all rows of a batch.
-
-    The i-th is drawn for row i of the batch (and again from the first). All that were drawn so are
-    draws of the mean of the draws' distributions, and its log-probability is what is returned:
-    a softmax's sum over classes, estimated by importance, has no bias (Veach and Guibas 1995).
-    O(n * min(n, batch_size)) log-probabilities for each batch.
-    """
+@kernel
+def draw_visits_by_frequency(frequency, rows, indptr, indices, n, seed):
+    """As `draw_visits`, without a tree."""
     labels = np.empty((len(rows), 1 + n), np.int32)
     logs = np.empty((len(rows), 1 + n), np.float32)
-    for first in range(0, len(rows), batch_size):
-        last = min(first + batch_size, len(rows))
-        n_used = min(n, last - first)
-        for i in range(n):
-            row = rows[first + i % n_used]
-            state = stream_of(stream_of(seed, row), 1 + i // n_used)
-            drawn, _log, _state = draw_mixed(noise, samples[row], state)
-            labels[first:last, 1 + i] = drawn
-            logs[first:last, 1 + i] = _mean_log_prob(
-                noise, samples, rows[first : first + n_used], n, drawn
-            )
-        for visit in range(first, last):
-            row = rows[visit]
-            _state, uniform = next_random(stream_of(seed, row))
-            own = indptr[row] + int(uniform * (indptr[row + 1] - indptr[row]))
-            labels[visit, 0] = indices[own]
-            logs[visit, 0] = log_prob_mixed(noise, samples[row], indices[own])
+    for visit in range(len(rows)):
+        row = rows[visit]
+        labels[visit, 0], state = _draw_own(indptr, indices, row, stream_of(seed, row))
+        for i in range(1, n + 1):
+            labels[visit, i], state = draw_by_frequency(frequency, state)
+        for i in range(n + 1):
+            logs[visit, i] = frequency.logs[labels[visit, i]]
     return labels, logs
 
 
-@njit(nogil=True, cache=True)
-def _mean_log_prob(noise, samples, rows, n, label):
-    """Over `n` draws that go round the rows: the first rows may have one more than the others."""
-    total = -np.inf
-    for i in range(len(rows)):
-        n_draws = n // len(rows) + (i < n % len(rows))
-        total = _log_sum(total, np.log(n_draws) + log_prob_mixed(noise, samples[rows[i]], label))
-    return total - np.log(n)
+@inlined
+def _draw_own(indptr, indices, row, state):
+    """One of a row's labels, each as likely, and the generator's next state."""
+    state, uniform = next_random(state)
+    return indices[indptr[row] + int(uniform * (indptr[row + 1] - indptr[row]))], state

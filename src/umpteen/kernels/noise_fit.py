@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.sorting import stable_order
 
 _MOST_STEPS = 100  # of Newton; about seven are taken
 _MOST_HALVINGS = 40
@@ -24,7 +26,7 @@ class ClassSamples(NamedTuple):
     sums: npt.NDArray[np.float64]  # (n_classes, dim), of each class's rows
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def class_sums(rows, start):
     """The sum of each class's rows, in float64."""
     sums = np.zeros((len(start) - 1, rows.shape[1]))
@@ -35,7 +37,7 @@ def class_sums(rows, start):
     return sums
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fit_nodes(samples, order, bounds, regularizer, max_rounds):
     """Fit nodes that stand side by side; node i has the classes `order[bounds[i]:bounds[i + 1]]`.
 
@@ -44,43 +46,57 @@ def fit_nodes(samples, order, bounds, regularizer, max_rounds):
     class, which needs no model, sends it right with certainty.
     """
     n_nodes, dim = len(bounds) - 1, samples.rows.shape[1]
-    order = order.copy()
+    order, theta = order.copy(), np.empty(dim + 1)
     n_left = np.zeros(n_nodes, np.int64)
     thetas = np.zeros((n_nodes, dim + 1))
     likelihoods = np.zeros(n_nodes)
     rounds = np.zeros(n_nodes, np.int32)
     history = np.empty(2 * max_rounds + 1)
     for node in range(n_nodes):
-        classes = order[bounds[node] : bounds[node + 1]]
-        if len(classes) == 1:
+        first, n_classes = bounds[node], bounds[node + 1] - bounds[node]
+        if n_classes == 1:
             thetas[node, dim] = np.inf
             continue
+        classes = np.empty(n_classes, order.dtype)
+        for i in range(n_classes):
+            classes[i] = order[first + i]
         right = start_split(samples, classes)
-        n_values = fit_node(samples, classes, right, thetas[node], regularizer, max_rounds, history)
+        for j in range(dim + 1):
+            theta[j] = 0.0
+        n_values = fit_node(samples, classes, right, theta, regularizer, max_rounds, history)
         rounds[node] = (n_values + 1) // 2
-        penalty = regularizer * np.sum(thetas[node] ** 2)
-        likelihoods[node] = history[n_values - 1] + penalty
-        n_left[node] = len(classes) - np.count_nonzero(right)
-        classes[:] = np.concatenate((classes[~right], classes[right]))
+        squares = 0.0
+        for j in range(dim + 1):
+            thetas[node, j] = theta[j]
+            squares += theta[j] * theta[j]
+        likelihoods[node] = history[n_values - 1] + regularizer * squares
+        place = first
+        for side in (False, True):
+            for i in range(n_classes):
+                if right[i] == side:
+                    order[place] = classes[i]
+                    place += 1
+            if not side:
+                n_left[node] = place - first
     return order, n_left, thetas, likelihoods, rounds
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def decision_likelihood(samples, order, bounds, n_left, thetas):
     """Log-likelihood of where `samples` go at nodes that `fit_nodes` fitted to others."""
     total = 0.0
     for node in range(len(bounds) - 1):
         for i in range(bounds[node], bounds[node + 1]):
-            way = -1.0 if i < bounds[node] + n_left[node] else 1.0
+            side = -1.0 if i < bounds[node] + n_left[node] else 1.0
             for row in range(samples.start[order[i]], samples.start[order[i] + 1]):
                 score = thetas[node, -1]
                 for j in range(samples.rows.shape[1]):
                     score += thetas[node, j] * samples.rows[row, j]
-                total += min(way * score, 0.0) - np.log1p(np.exp(-abs(score)))
+                total += min(side * score, 0.0) - np.log1p(np.exp(-abs(score)))
     return total
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def fit_node(samples, classes, right, theta, regularizer, max_rounds, history):
     """Alternate Newton ascent on `theta` and the best split `right`, both in place.
 
@@ -103,7 +119,7 @@ def fit_node(samples, classes, right, theta, regularizer, max_rounds, history):
     return n_values
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def start_split(samples, classes):
     """Halves along the direction in which the means of the classes differ most.
 
@@ -115,36 +131,51 @@ def start_split(samples, classes):
     if len(classes) == 2:  # which one goes right is only a name
         right[1] = True
         return right
-    means = np.zeros((len(classes), dim))
-    sizes = np.zeros(len(classes), np.int64)
-    centre = np.zeros(dim)
+    total, centre = 0, np.zeros(dim)
     for i in range(len(classes)):
-        sizes[i] = samples.start[classes[i] + 1] - samples.start[classes[i]]
-        centre += samples.sums[classes[i]]
-    centre /= max(sizes.sum(), 1)
-    spread = np.zeros((dim, dim))
+        label = classes[i]
+        total += samples.start[label + 1] - samples.start[label]
+        for j in range(dim):
+            centre[j] += samples.sums[label, j]
+    for j in range(dim):
+        centre[j] /= max(total, 1)
+    means, spread = np.zeros((len(classes), dim)), np.zeros((dim, dim))
     for i in range(len(classes)):
-        if sizes[i] > 0:
-            means[i] = samples.sums[classes[i]] / sizes[i] - centre
+        label = classes[i]
+        size = samples.start[label + 1] - samples.start[label]
+        if size > 0:
             for j in range(dim):
-                spread[j] += sizes[i] * means[i, j] * means[i]
-    split(np.sum(means * dominant_direction(spread), axis=1), right)
+                means[i, j] = samples.sums[label, j] / size - centre[j]
+            for j in range(dim):
+                scaled = size * means[i, j]
+                for k in range(dim):
+                    spread[j, k] += scaled * means[i, k]
+    direction, along = dominant_direction(spread), np.zeros(len(classes))
+    for i in range(len(classes)):
+        for j in range(dim):
+            along[i] += means[i, j] * direction[j]
+    split(along, right)
     return right
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def dominant_direction(spread):
     """The eigenvector of the largest eigenvalue, its largest entry positive."""
-    if len(spread) == 0:
-        return np.zeros(0)
-    _, vectors = np.linalg.eigh(spread)
-    direction = vectors[:, -1].copy()
-    if direction[np.argmax(np.abs(direction))] < 0:
-        direction = -direction
+    dim = len(spread)
+    direction = np.zeros(dim)
+    if dim > 0:
+        _, vectors = np.linalg.eigh(spread)
+        largest = 0
+        for j in range(1, dim):
+            if abs(vectors[j, dim - 1]) > abs(vectors[largest, dim - 1]):
+                largest = j
+        sign = -1.0 if vectors[largest, dim - 1] < 0 else 1.0
+        for j in range(dim):
+            direction[j] = sign * vectors[j, dim - 1]
     return direction
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def gains(samples, classes, theta):
     """What each class adds to the objective by going right rather than left (Eq. 9)."""
     result = np.empty(len(classes))
@@ -157,7 +188,7 @@ def gains(samples, classes, theta):
     return result
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def split(gain_of, right):
     """Send the half with the largest gains right, in place; returns what the objective gains.
 
@@ -165,22 +196,25 @@ def split(gain_of, right):
     A split that gains nothing changes nothing.
     """
     n = len(gain_of)
-    order = np.argsort(gain_of, kind="mergesort")
+    order = stable_order(gain_of)
     first_right = n // 2
     if n % 2 == 1 and gain_of[order[first_right]] <= 0:
         first_right += 1
     better = np.zeros(n, np.bool_)
-    better[order[first_right:]] = True
-    improvement = 0.0
+    for place in range(first_right, n):
+        better[order[place]] = True
+    improvement, none = 0.0, True
     for i in range(n):
+        none = none and not right[i]
         if better[i] != right[i]:
             improvement += gain_of[i] if better[i] else -gain_of[i]
-    if improvement > 0 or not right.any():
-        right[:] = better
+    if improvement > 0 or none:
+        for i in range(n):
+            right[i] = better[i]
     return max(improvement, 0.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ascend(samples, classes, right, theta, regularizer):
     """Newton ascent on `theta` in place, each step halved until it gains; returns the objective.
 
@@ -189,37 +223,47 @@ def ascend(samples, classes, right, theta, regularizer):
     size = len(theta)
     gradient, trial_gradient = np.zeros(size), np.zeros(size)
     hessian, trial_hessian = np.zeros((size, size)), np.zeros((size, size))
+    moved = np.empty(size)
     objective = evaluate(samples, classes, right, theta, regularizer, gradient, hessian)
     for _ in range(_MOST_STEPS):
-        step = solve(hessian, gradient)
-        if np.sum(step * gradient) <= 2 * _TOLERANCE * (1 + abs(objective)):
+        step, gain = solve(hessian, gradient), 0.0
+        for j in range(size):
+            gain += step[j] * gradient[j]
+        if gain <= 2 * _TOLERANCE * (1 + abs(objective)):
             break
         improved = False
         for _ in range(_MOST_HALVINGS):
+            for j in range(size):
+                moved[j] = theta[j] + step[j]
             trial = evaluate(
-                samples, classes, right, theta + step, regularizer, trial_gradient, trial_hessian
+                samples, classes, right, moved, regularizer, trial_gradient, trial_hessian
             )
             if trial > objective:
                 improved = True
                 break
-            step *= 0.5
+            for j in range(size):
+                step[j] *= 0.5
         if not improved:
             break
-        theta += step
+        for j in range(size):
+            theta[j] = moved[j]
         objective = trial
         gradient, trial_gradient = trial_gradient, gradient
         hessian, trial_hessian = trial_hessian, hessian
     return objective
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def evaluate(samples, classes, right, theta, regularizer, gradient, hessian):
     """The objective; fills its gradient, and the lower half of the *negative* Hessian."""
     dim = len(theta) - 1
-    gradient[:] = -2 * regularizer * theta
-    hessian[:] = 0
-    objective = -regularizer * np.sum(theta * theta)
-    sample = np.ones(dim + 1)
+    squares, sample = 0.0, np.ones(dim + 1)
+    for j in range(dim + 1):
+        squares += theta[j] * theta[j]
+        gradient[j] = -2 * regularizer * theta[j]
+        for k in range(j + 1):
+            hessian[j, k] = 0.0
+    objective = -regularizer * squares
     for i in range(len(classes)):
         for row in range(samples.start[classes[i]], samples.start[classes[i] + 1]):
             score = theta[dim]
@@ -244,14 +288,16 @@ def evaluate(samples, classes, right, theta, regularizer, gradient, hessian):
     return objective
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def solve(matrix, vector):
     """The solution for a positive definite matrix, given by its lower half (which is lost).
 
     Cholesky by hand: for so few rows a call of LAPACK takes longer than the work.
     """
     n = len(vector)
-    solution = vector.copy()
+    solution = np.empty(n)
+    for j in range(n):
+        solution[j] = vector[j]
     for j in range(n):
         for k in range(j):
             solution[j] -= matrix[j, k] * solution[k]

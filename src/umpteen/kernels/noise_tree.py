@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.noise_beam import beam_topk as beam_topk
 from umpteen.kernels.noise_table import log_prob_table as log_prob_table
 
@@ -30,7 +30,7 @@ class NoiseArrays(NamedTuple):
     leaf_of: npt.NDArray[np.int32]  # (n_classes,)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def next_random(state):
     """The next state of the generator (splitmix64), and a number from 0 to below 1."""
     state = np.uint64(state) + _GOLDEN
@@ -40,7 +40,7 @@ def next_random(state):
     return state, np.float64(bits >> np.uint64(11)) * 2.0**-53
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def stream_of(seed, row):
     """The generator's first state for a row, unrelated to those of its neighbours."""
     state = (np.uint64(seed) ^ np.uint64(row) * _MIX_1) * _MIX_2
@@ -48,7 +48,7 @@ def stream_of(seed, row):
     return state * _MIX_1 ^ (state >> np.uint64(29))
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def score(tree, node, sample):
     """w.z + b of a node; four sums at a time, for none waits for the other."""
     one, two, three, four = np.float64(tree.biases[node]), 0.0, 0.0, 0.0
@@ -63,14 +63,14 @@ def score(tree, node, sample):
     return (one + two) + (three + four)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def log_sides(value):
     """log sigmoid(-value) and log sigmoid(value), of going left and right."""
     rest = np.log1p(np.exp(-abs(value)))
     return min(-value, 0.0) - rest, min(value, 0.0) - rest
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw(tree, sample, state):
     """A class drawn for one sample, its log-probability, and the generator's next state.
 
@@ -89,7 +89,7 @@ def draw(tree, sample, state):
     return tree.label_of[node - len(tree.label_of)], np.log(probability), state
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def draw_rows(tree, samples, n, seed, first_row):
     """`n` classes for each sample and their log-probabilities.
 
@@ -104,7 +104,7 @@ def draw_rows(tree, samples, n, seed, first_row):
     return labels, logs
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_prob(tree, sample, label):
     """The log-probability of one class for one sample; O(dim * log(n_classes))."""
     node = tree.leaf_of[label] + len(tree.label_of)
@@ -116,7 +116,7 @@ def log_prob(tree, sample, label):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def log_prob_rows(tree, samples, labels):
     """Log-probabilities of `labels` (n, m), row i for sample i."""
     logs = np.empty(labels.shape, np.float32)
@@ -126,13 +126,14 @@ def log_prob_rows(tree, samples, labels):
     return logs
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def reduce_sparse(indptr, indices, data, components, offset, scale):
     """(x.components - offset) * scale for each row of a CSR matrix, as float32."""
     reduced = np.empty((len(indptr) - 1, len(scale)), np.float32)
     sums = np.empty(len(scale))
     for row in range(len(reduced)):
-        sums[:] = 0
+        for j in range(len(scale)):
+            sums[j] = 0.0
         for entry in range(indptr[row], indptr[row + 1]):
             for j in range(len(scale)):
                 sums[j] += np.float64(data[entry]) * components[indices[entry], j]
@@ -140,13 +141,14 @@ def reduce_sparse(indptr, indices, data, components, offset, scale):
     return reduced
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def reduce_dense(rows, components, offset, scale):
     """(x.components - offset) * scale for each row of an array, as float32."""
     reduced = np.empty((len(rows), len(scale)), np.float32)
     sums = np.empty(len(scale))
     for row in range(len(reduced)):
-        sums[:] = 0
+        for j in range(len(scale)):
+            sums[j] = 0.0
         for feature in range(rows.shape[1]):
             for j in range(len(scale)):
                 sums[j] += np.float64(rows[row, feature]) * components[feature, j]
@@ -154,7 +156,7 @@ def reduce_dense(rows, components, offset, scale):
     return reduced
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _scaled(sums, offset, scale, reduced):
     for j in range(len(scale)):
         reduced[j] = min(max((sums[j] - offset[j]) * scale[j], -_FAR), _FAR)

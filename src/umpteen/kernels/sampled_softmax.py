@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.sorting import stable_order
+
 NEGATIVE_SAMPLING, NCE, ONE_VS_EACH, AUGMENT_REDUCE, SAMPLED_SOFTMAX = range(5)
 
 
@@ -33,12 +36,12 @@ class Rules(NamedTuple):
     feature_length: float  # of a sample: rates of weights are relative to it
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _sigmoid(value):
     return 1 / (1 + np.exp(-value))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def slopes(rules, scores, logs, labels, n_classes, bound, share, out):
     """How the loss of one visit changes with each score: (1 + n,) into `out`.
 
@@ -113,13 +116,13 @@ def _step(weights, squares, gradient, learning_rate):
         weights[i] -= learning_rate * gradient[i] / np.sqrt(squares[i])
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _step_bias(model, label, slope, learning_rate):
     model.bias_squares[label] += np.float32(slope * slope)
     model.biases[label] -= learning_rate * slope / np.sqrt(model.bias_squares[label])
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def run_end(flat, order, start):
     """Where the places in `order` end that hold the same label as the first."""
     end = start + 1
@@ -128,7 +131,7 @@ def run_end(flat, order, start):
     return end
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def train_dense(model, rules, X, rows, labels, logs, bounds, share):
     """One pass over visits of dense rows; O(d) for each label of a visit."""
     size, width = rules.batch_size, labels.shape[1]
@@ -146,12 +149,15 @@ def train_dense(model, rules, X, rows, labels, logs, bounds, share):
                 rules, scores, logs[visit], labels[visit], len(model.biases), bounds[row], share,
                 out[visit - first],
             )  # fmt: skip
-        flat = labels[first:last].ravel()
-        order, start = np.argsort(flat, kind="mergesort"), 0
+        flat = np.empty((last - first) * width, np.int32)
+        for place in range(len(flat)):
+            flat[place] = labels[first + place // width, place % width]
+        order, start = stable_order(flat), 0
         while start < len(order):
             end, total = run_end(flat, order, start), np.float32(0)
             gradient[:] = 0
-            for place in order[start:end]:
+            for position in range(start, end):
+                place = order[position]
                 slope = np.float32(out[place // width, place % width])
                 total += slope
                 row = rows[first + place // width]
@@ -163,33 +169,47 @@ def train_dense(model, rules, X, rows, labels, logs, bounds, share):
             start = end
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def step_all(weights, squares, gradient, learning_rate):
     """Adagrad for all classes, (n_classes, d)."""
     for label in range(len(weights)):
         _step(weights[label], squares[label], gradient[label], np.float32(learning_rate))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def step_biases(biases, squares, gradient, learning_rate):
     """Adagrad for all classes, (n_classes,)."""
     _step(biases, squares, gradient, np.float32(learning_rate))
 
 
-@njit(nogil=True, cache=True)
-def _sparse_dot(weights, features, own_features, values):
-    """Of a class's weights, which stand at `features`, and a sample; both sorted."""
-    total, low = 0.0, 0
-    for i in range(len(own_features)):
-        low += np.searchsorted(features[low:], own_features[i])
-        if low == len(features):
+@inlined
+def _find(features, low, high, feature):
+    """The first place from `low` to `high` whose feature is not below the one sought."""
+    while low < high:
+        middle = (low + high) >> 1
+        if features[middle] < feature:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _sparse_dot(model, support, X, label, row):
+    """The score of a class for a sample, without the bias; features of both are sorted."""
+    starts, support_features = support
+    indptr, features, values = X
+    total, low, high = 0.0, starts[label], starts[label + 1]
+    for i in range(indptr[row], indptr[row + 1]):
+        low = _find(support_features, low, high, features[i])
+        if low == high:
             break
-        if features[low] == own_features[i]:
-            total += weights[low] * values[i]
+        if support_features[low] == features[i]:
+            total += model.weights[low] * values[i]
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
     """As `train_dense`, where the weights of class y stand at `support`: its own features.
 
@@ -202,74 +222,58 @@ def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
     scores, out = np.empty(width), np.empty((size, width))
     rate = np.float32(rules.learning_rate)
     weight_rate = np.float32(rate / rules.feature_length)
-    gradient = np.zeros(np.diff(starts).max(), np.float32)
+    most = 0
+    for label in range(len(starts) - 1):
+        most = max(most, starts[label + 1] - starts[label])
+    gradient = np.zeros(most, np.float32)
     touched, is_touched = np.empty(len(gradient), np.int32), np.zeros(len(gradient), np.bool_)
     for first in range(0, len(rows), size):
         last = min(first + size, len(rows))
         for visit in range(first, last):
             row = rows[visit]
-            own = slice(indptr[row], indptr[row + 1])
             for i in range(width):
                 label = labels[visit, i]
-                at = slice(starts[label], starts[label + 1])
-                scores[i] = model.biases[label] + _sparse_dot(
-                    model.weights[at], support_features[at], features[own], values[own]
-                )
+                scores[i] = model.biases[label] + _sparse_dot(model, support, X, label, row)
             bounds[row] = slopes(
                 rules, scores, logs[visit], labels[visit], len(model.biases), bounds[row], share,
                 out[visit - first],
             )  # fmt: skip
-        flat = labels[first:last].ravel()
-        order, start = np.argsort(flat, kind="mergesort"), 0
+        flat = np.empty((last - first) * width, np.int32)
+        for place in range(len(flat)):
+            flat[place] = labels[first + place // width, place % width]
+        order, start = stable_order(flat), 0
         while start < len(order):
             end, total, n_touched = run_end(flat, order, start), np.float32(0), 0
             label = flat[order[start]]
-            at = slice(starts[label], starts[label + 1])
-            for place in order[start:end]:
+            at, at_end = starts[label], starts[label + 1]
+            for position in range(start, end):
+                place = order[position]
                 slope = np.float32(out[place // width, place % width])
                 total += slope
                 row = rows[first + place // width]
-                own = slice(indptr[row], indptr[row + 1])
-                n_touched = _add_sparse(
-                    gradient, touched, is_touched, n_touched, support_features[at], features[own],
-                    values[own], slope,
-                )  # fmt: skip
-            _step_sparse(
-                model.weights[at], model.weight_squares[at], gradient, touched[:n_touched],
-                is_touched, weight_rate,
-            )  # fmt: skip
+                low = at
+                for i in range(indptr[row], indptr[row + 1]):
+                    low = _find(support_features, low, at_end, features[i])
+                    if low == at_end:
+                        break
+                    if support_features[low] == features[i]:
+                        if not is_touched[low - at]:
+                            touched[n_touched], is_touched[low - at] = low - at, True
+                            n_touched += 1
+                        gradient[low - at] += slope * values[i]
+            for i in range(n_touched):
+                place = touched[i]
+                slope = gradient[place]
+                gradient[place], is_touched[place] = 0, False
+                model.weight_squares[at + place] += slope * slope
+                model.weights[at + place] -= (
+                    weight_rate * slope / np.sqrt(model.weight_squares[at + place])
+                )
             _step_bias(model, label, total, rate)
             start = end
 
 
-@njit(nogil=True, cache=True)
-def _add_sparse(
-    gradient, touched, is_touched, n_touched, features, own_features, values, slope
-):  # fmt: skip
-    """Add a sample's gradient, and note where it is new; returns how many places there are."""
-    low = 0
-    for i in range(len(own_features)):
-        low += np.searchsorted(features[low:], own_features[i])
-        if low == len(features):
-            break
-        if features[low] == own_features[i]:
-            if not is_touched[low]:
-                touched[n_touched], is_touched[low] = low, True
-                n_touched += 1
-            gradient[low] += slope * values[i]
-    return n_touched
-
-
-@njit(nogil=True, cache=True)
-def _step_sparse(weights, squares, gradient, touched, is_touched, learning_rate):
-    for place in touched:
-        slope = gradient[place]
-        gradient[place], is_touched[place] = 0, False
-        squares[place] += slope * slope
-        weights[place] -= learning_rate * slope / np.sqrt(squares[place])
-
-
-@njit(nogil=True, cache=True)
+@kernel
 def pair_scores_dense(model, X, labels):
     """Scores of `labels` (n, m), row i for sample i; -inf where a label is -1."""
     scores = np.full(labels.shape, -np.inf, np.float32)
@@ -281,19 +285,13 @@ def pair_scores_dense(model, X, labels):
     return scores
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pair_scores_sparse(model, support, X, labels):
     """As `pair_scores_dense`, for sparse rows."""
-    starts, support_features = support
-    indptr, features, values = X
     scores = np.full(labels.shape, -np.inf, np.float32)
     for row in range(len(labels)):
-        own = slice(indptr[row], indptr[row + 1])
         for i in range(labels.shape[1]):
             label = labels[row, i]
             if label >= 0:
-                at = slice(starts[label], starts[label + 1])
-                scores[row, i] = model.biases[label] + _sparse_dot(
-                    model.weights[at], support_features[at], features[own], values[own]
-                )
+                scores[row, i] = model.biases[label] + _sparse_dot(model, support, X, label, row)
     return scores

@@ -2,5 +2,6 @@
 
 from umpteen.softmax.adversarial import AdversarialSoftmax
 from umpteen.softmax.noise_tree import NoiseTree
+from umpteen.softmax.settings import Recipe
 
-__all__ = ["AdversarialSoftmax", "NoiseTree"]
+__all__ = ["AdversarialSoftmax", "NoiseTree", "Recipe"]

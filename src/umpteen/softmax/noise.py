@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -12,25 +12,20 @@ from sklearn.base import clone
 
 from umpteen import parallel
 from umpteen.kernels.noise import (
+    FrequencyArrays,
     MixtureArrays,
     alias_table,
-    draw_shared,
     draw_visits,
+    draw_visits_by_frequency,
     log_prob_mixed_rows,
     log_prob_mixed_table,
 )
-from umpteen.kernels.noise_tree import NoiseArrays
 from umpteen.softmax.noise_tree import NoiseTree
 from umpteen.storage import Given, Shape, Within, storable
 from umpteen.validation import Features
 
 FloatArray = npt.NDArray[np.float32]
 Visits = tuple[npt.NDArray[np.int32], FloatArray]  # labels and log-probabilities, (visits, 1 + n)
-
-_NO_TREE = NoiseArrays(
-    np.zeros((1, 1), np.float32), np.zeros(1, np.float32), np.zeros(1, np.int32),
-    np.zeros(1, np.int32),
-)  # fmt: skip
 
 
 @storable
@@ -46,32 +41,31 @@ class Noise:
     tree: Annotated[NoiseTree, Given("features", "labels")] | None
 
     @cached_property
-    def arrays(self) -> MixtureArrays:
-        """What the kernels take, together with rows of `reduce`."""
-        limit, alias = alias_table(self.frequencies)
-        tree = _NO_TREE if self.tree is None else self.tree.arrays
-        return MixtureArrays(
-            tree, float(self.share), np.log(self.frequencies).astype(np.float32), limit, alias
-        )
+    def _frequency(self) -> FrequencyArrays:
+        logs = np.log(self.frequencies).astype(np.float32)
+        return FrequencyArrays(logs, *alias_table(self.frequencies))
+
+    @cached_property
+    def _mixture(self) -> MixtureArrays:
+        """What the kernels of a tree take, together with rows of `reduce`."""
+        assert self.tree is not None
+        return MixtureArrays(self.tree.arrays, float(self.share), self._frequency)
 
     @classmethod
     def uniform(cls, n_classes: int) -> "Noise":
-        """Every class alike."""
+        """Return noise that draws every class alike."""
         return cls(1.0, np.full(n_classes, 1 / n_classes), None)
 
     @classmethod
     def by_frequency(cls, Y: csr_matrix) -> "Noise":
-        """As often as in training."""
+        """Return noise that draws classes as often as they occur in `Y`, plus once each."""
         counts = np.bincount(Y.indices, minlength=Y.shape[1]) + 1.0
         return cls(1.0, counts / counts.sum(), None)
 
     @classmethod
-    def of_tree(
-        cls, tree: NoiseTree, X: Features, Y: csr_matrix, share: float, directions: Any = None
-    ) -> "Noise":
-        """Of a tree that is fitted here, with a `share` of draws by frequency."""
-        fitted = clone(tree).fit(X, Y, directions=directions)
-        return cls(share, cls.by_frequency(Y).frequencies, fitted)
+    def of_tree(cls, tree: NoiseTree, X: Features, Y: csr_matrix, share: float) -> "Noise":
+        """Fit a copy of the tree, and draw a `share` of classes by frequency."""
+        return cls(share, cls.by_frequency(Y).frequencies, clone(tree).fit(X, Y))
 
     def reduce(self, X: Features) -> FloatArray:
         """What the tree sees of the samples, `(n, dim)`."""
@@ -81,13 +75,15 @@ class Noise:
 
     def log_prob(self, reduced: FloatArray, labels: npt.NDArray[np.int32]) -> FloatArray:
         """log p(y|x) of given classes, `(n, m)`."""
-        return np.asarray(log_prob_mixed_rows(self.arrays, reduced, labels))
+        if self.tree is None:
+            return np.asarray(self._frequency.logs[labels])
+        return np.asarray(log_prob_mixed_rows(self._mixture, reduced, labels))
 
     def log_prob_table(self, reduced: FloatArray) -> FloatArray:
         """log p(y|x) of all classes, `(n, n_classes)`, or `(1, n_classes)` without a tree."""
         if self.tree is None:
-            return self.arrays.log_frequency[None]
-        return np.asarray(log_prob_mixed_table(self.arrays, reduced))
+            return self._frequency.logs[None]
+        return np.asarray(log_prob_mixed_table(self._mixture, reduced))
 
     def visits(
         self,
@@ -97,20 +93,16 @@ class Noise:
         n_negatives: int,
         seed: int,
         n_jobs: int | None,
-        shared_by: int = 0,
     ) -> Iterator[Visits]:
-        """For each chunk of rows, the rows' own labels and what is drawn, ahead of use.
-
-        With `shared_by`, so many rows that follow each other share their negatives.
-        """
+        """For each chunk of rows, the rows' own labels and what is drawn, ahead of use."""
 
         def draw(rows: npt.NDArray[np.int32]) -> Visits:
-            if shared_by:
-                return draw_shared(  # type: ignore[no-any-return]
-                    self.arrays, reduced, rows, Y.indptr, Y.indices, n_negatives, seed, shared_by
+            if self.tree is None:
+                return draw_visits_by_frequency(  # type: ignore[no-any-return]
+                    self._frequency, rows, Y.indptr, Y.indices, n_negatives, seed
                 )
             return draw_visits(  # type: ignore[no-any-return]
-                self.arrays, reduced, rows, Y.indptr, Y.indices, n_negatives, seed
+                self._mixture, reduced, rows, Y.indptr, Y.indices, n_negatives, seed
             )
 
         return parallel.stream(draw, chunks, n_jobs=n_jobs)

@@ -24,14 +24,12 @@ from umpteen.kernels.noise_fit import ClassSamples
 from umpteen.kernels.noise_table import log_prob_table
 from umpteen.kernels.noise_tree import NoiseArrays, draw_rows, log_prob_rows
 from umpteen.progress import Verbose, progress_bar
-from umpteen.softmax.choosing import choose_regularizers
-from umpteen.softmax.growing import depth_of, grow, samples_by_class
 from umpteen.softmax.reduction import Reduction
+from umpteen.softmax.tree_fitting import choose_regularizers, depth_of, grow, samples_by_class
 from umpteen.storage import Given, Index, Shape, Size, Sizes, Within
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
-    Features,
     check_features,
     check_k,
     check_labels,
@@ -58,7 +56,7 @@ class NoiseTree(BaseEstimator):
     no class changes sides or after `max_rounds` (1 keeps the split along the direction in which
     class means differ most). `regularizer * (|w|^2 + b^2)` is taken off a node's log-likelihood:
     the larger, the less sure the tree is of itself. "auto" finds one for each level by the
-    likelihood of a fifth of the samples that is held out, then fits to all, in about three times
+    likelihood of a validation split, a fifth of the samples, then fits to all, in about three times
     the time; less with very many samples.
 
     Probabilities of all classes add up to 1. A class without samples has a small one.
@@ -118,16 +116,11 @@ class NoiseTree(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, n_classes: int | None = None, directions: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, n_classes: int | None = None) -> Self:
         """Learn from one class id per sample; `n_classes` where the largest id is not the last.
 
         `y` may also hold several labels per sample, in the forms of `Y` elsewhere: every pair of
         a sample and a label counts as one sample. O(samples * dim^2 * log(classes)) per round.
-
-        `directions` (n_features, m), such as those in which learned weights of the classes differ
-        most, take the place of the principal components: z are the samples along them, again
-        without correlation and at unit variance. Of more than `dim`, the combinations are taken
-        along which samples differ most, where longer directions count for more.
         """
         check_parameters(self)
         X = check_features(X)
@@ -138,7 +131,7 @@ class NoiseTree(BaseEstimator):
         labels = check_labels(y, n_samples=X.shape[0], n_labels=n_classes, name="y")
         if labels.nnz == 0:
             raise LabelsError("y has no label at all; there is nothing to learn")
-        reduction = self._reduction(X, directions)
+        reduction = Reduction.of(X, self.dim, check_seed(self.random_state))
         samples = samples_by_class(reduction(X, self.n_jobs), labels)
         regularizers = self._regularizers(samples)
         with progress_bar("Growing", len(regularizers), verbose=self.verbose) as bar:
@@ -149,18 +142,6 @@ class NoiseTree(BaseEstimator):
         self.log_likelihood_ = grown.log_likelihood / labels.nnz
         self.n_rounds_, self.regularizers_ = grown.n_rounds, regularizers
         return self
-
-    def _reduction(self, X: Features, directions: Any) -> Reduction:
-        if directions is None:
-            return Reduction.of(X, self.dim, check_seed(self.random_state))
-        given = check_features(directions, name="directions")
-        if given.shape[0] != X.shape[1]:
-            raise FeaturesError(
-                f"directions has shape {given.shape}; expected ({X.shape[1]:,}, m): a column for "
-                "each direction, as long as a row of X"
-            )
-        dense = given if isinstance(given, np.ndarray) else given.toarray()
-        return Reduction.along(X, dense, self.dim)
 
     def _regularizers(self, samples: ClassSamples) -> npt.NDArray[np.float64]:
         depth = depth_of(len(samples.start) - 1)

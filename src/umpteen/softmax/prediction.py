@@ -93,7 +93,8 @@ class Answers:
         return _log_softmax(self.table(X) - self.discount * self.log_counts)
 
     def _candidates(self, X: Features, k: int, beam_width: int) -> tuple[IntArray, FloatArray]:
-        tree, reduced = self.noise.arrays.tree, self.noise.reduce(X)
+        assert self.noise.tree is not None
+        tree, reduced = self.noise.tree.arrays, self.noise.reduce(X)
         width = min(max(k, beam_width), max(1, len(tree.label_of) // 2))
         labels, _ = beam_topk(tree, reduced, 2 * width, width)
         labels = np.where((labels >= 0) & (self.counts[labels] > 0), labels, -1)

@@ -47,28 +47,6 @@ class Reduction:
             variances, directions = _exact(X, mean, dim)
         else:
             variances, directions = _randomised(X, mean, dim, seed)
-        return cls._scaled(X, mean, variances, directions)
-
-    @classmethod
-    def along(cls, X: Features, directions: FloatArray, dim: int) -> "Reduction":
-        """Those `dim` combinations of `directions` (d, m) along which rows differ most.
-
-        With at most `dim` directions, all that they span; of more, longer ones count for more.
-        """
-        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        given = directions.astype(np.float64)
-        given /= max(np.abs(given).max(initial=0), np.finfo(np.float64).tiny)
-        variances, mixed = _within(X, mean, given, dim)
-        lengths = np.linalg.norm(mixed, axis=0)
-        kept = variances > _LEAST_SHARE * variances.max(initial=0)
-        kept &= lengths > 0
-        unit = mixed[:, kept] / lengths[kept]
-        return cls._scaled(X, mean, variances[kept] / lengths[kept] ** 2, unit)
-
-    @classmethod
-    def _scaled(
-        cls, X: Features, mean: DoubleArray, variances: DoubleArray, directions: DoubleArray
-    ) -> "Reduction":
         least = max(_LEAST_SHARE * variances.max(initial=0), _LEAST_SPREAD * _mean_square(X))
         kept = variances > least
         components = np.ascontiguousarray(directions[:, kept], np.float32)
@@ -96,20 +74,6 @@ def _exact(X: FloatArray, mean: DoubleArray, dim: int) -> tuple[DoubleArray, Dou
         covariance += block.T @ block
     values, vectors = eigh(covariance / n, subset_by_index=(max(d - dim, 0), d - 1))
     return values[::-1], vectors[:, ::-1]
-
-
-def _within(
-    X: Features, mean: DoubleArray, directions: DoubleArray, dim: int
-) -> tuple[DoubleArray, DoubleArray]:
-    """As `_exact`, of what is left of the rows along `directions`, as combinations of these."""
-    n, m = X.shape[0], directions.shape[1]
-    covariance, offset = np.zeros((m, m)), mean @ directions
-    size = max(1, _BLOCK_ENTRIES // max(directions.shape))
-    for first in range(0, n, size):
-        block = np.asarray(X[first : first + size] @ directions) - offset
-        covariance += block.T @ block
-    values, vectors = eigh(covariance / n, subset_by_index=(max(m - dim, 0), m - 1))
-    return values[::-1], directions @ vectors[:, ::-1]
 
 
 def _randomised(

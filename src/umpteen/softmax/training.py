@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,7 @@ from umpteen.kernels.sampled_softmax import Rules
 from umpteen.progress import Bar
 from umpteen.softmax.full import train_on_all_classes
 from umpteen.softmax.noise import Noise
-from umpteen.softmax.parts import Judgement
-from umpteen.softmax.refreshing import refreshed
+from umpteen.softmax.split import ValidationScore
 from umpteen.softmax.weights import DenseScores, SparseScores
 from umpteen.storage import Given, Shape, Sizes, storable
 from umpteen.validation import Features
@@ -26,21 +25,23 @@ Model = DenseScores | SparseScores
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How long and how to learn."""
+class Schedule:
+    """How to train, and for how long."""
 
     rules: Rules
     full: bool  # all classes in every step: no negatives
     n_negatives: int
-    shared: bool
     epochs: int
     max_seconds: float | None
     patience: int
-    refresh_after: int | None
     n_jobs: int | None
 
 
-@storable
+def _state_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    state.pop("best_noise", None)
+
+
+@storable(version=2, upgrades={1: _state_from_1})
 @dataclass(eq=False)
 class State:
     """All that a later epoch needs to know about earlier ones."""
@@ -53,7 +54,6 @@ class State:
     seconds: float = 0.0
     validation_scores: list[float] = field(default_factory=list)
     best: Annotated[Model, Given("features", "labels")] | None = None
-    best_noise: Annotated[Noise, Given("features", "labels")] | None = None  # of `best`
     best_discount: float = 0.0
     best_score: float = -1.0
 
@@ -63,25 +63,25 @@ class State:
         if squares.size != (weights.nnz if issparse(weights) else weights.size):
             yield f"has squares of shape {squares.shape}, too few to train on"
 
-    def noted(self, judgement: Judgement) -> None:
+    def record(self, score: ValidationScore) -> None:
         """Keep the model if none before had a better precision; the start is no epoch."""
-        if judgement.precision >= self.best_score:
-            self.best, self.best_noise = self.model.at_rest(), self.noise
-            self.best_discount, self.best_score = judgement.discount, judgement.precision
+        if score.precision >= self.best_score:
+            self.best = self.model.compact()
+            self.best_discount, self.best_score = score.discount, score.precision
         if self.epoch:
-            self.validation_scores.append(judgement.precision)
+            self.validation_scores.append(score.precision)
 
-    def is_over(self, plan: Plan) -> bool:
+    def is_over(self, schedule: Schedule) -> bool:
         """Whether all epochs are done, or no recent one was better."""
         scores = self.validation_scores
         stale = len(scores) - 1 - int(np.argmax(scores)) if scores else 0
-        return self.epoch >= plan.epochs or stale >= plan.patience
+        return self.epoch >= schedule.epochs or stale >= schedule.patience
 
 
 @storable
 @dataclass(eq=False)
-class Kept:
-    """A state on disk."""
+class Checkpoint:
+    """A state on disk, and the fingerprint of the training it belongs to."""
 
     fingerprint: str
     state: Annotated[State, Given("features", "labels")]
@@ -91,32 +91,25 @@ def train(
     state: State,
     X: Features,
     Y: csr_matrix,
-    plan: Plan,
+    schedule: Schedule,
     *,
-    validate: Callable[[State], Judgement] | None = None,
+    validate: Callable[[State], ValidationScore] | None = None,
     after_epoch: Callable[[State], object] | None = None,
-    after_chunk: Callable[[State], object] = lambda state: None,
     bar: Bar,
 ) -> None:
-    """Go through the samples until the plan is fulfilled; `state` is changed in place.
+    """Train epoch by epoch until the schedule ends; `state` is changed in place.
 
     Each epoch visits the samples in an order of its own, and its draws depend on the seed, the
     epoch and the sample only: an epoch that is done again has the same result, bit by bit.
-    `after_chunk` is called more often than `after_epoch`, each some 16,000 visits. What is done in
-    either does not count in `state.seconds`.
+    Validation and `after_epoch` do not count in `state.seconds`.
     """
     reduced = state.noise.reduce(X)
     rows = np.flatnonzero(np.diff(Y.indptr)).astype(np.int32)
-    while not state.is_over(plan):
-        began = time.perf_counter()
-        if state.epoch == plan.refresh_after:
-            state.noise = refreshed(state.noise, state.model, X, Y)
-            reduced = state.noise.reduce(X)
-        state.seconds += time.perf_counter() - began
-        finished = _epoch(state, X, Y, rows, reduced, plan, after_chunk)
+    while not state.is_over(schedule):
+        finished = _epoch(state, X, Y, rows, reduced, schedule)
         state.epoch += 1
         if validate is not None:
-            state.noted(validate(state))
+            state.record(validate(state))
         bar.advance(**({"P@1": state.validation_scores[-1]} if validate else {}))
         if not finished:
             break
@@ -130,29 +123,26 @@ def _epoch(
     Y: csr_matrix,
     rows: IntArray,
     reduced: npt.NDArray[np.float32],
-    plan: Plan,
-    after_chunk: Callable[[State], object],
+    schedule: Schedule,
 ) -> bool:
     """One visit of every row; False if time ran out before."""
     began = time.perf_counter()
     order, seed = np.random.SeedSequence([state.seed, state.epoch]).spawn(2)
     visited = np.random.default_rng(order).permutation(rows)
-    size = max(1, _CHUNK // plan.rules.batch_size) * plan.rules.batch_size
+    size = max(1, _CHUNK // schedule.rules.batch_size) * schedule.rules.batch_size
     chunks = [visited[first : first + size] for first in range(0, len(visited), size)]
     drawn = state.noise.visits(
-        reduced, Y, chunks, 0 if plan.full else plan.n_negatives,
-        int(seed.generate_state(1, np.uint32)[0]), plan.n_jobs,
-        shared_by=plan.rules.batch_size if plan.shared else 0,
+        reduced, Y, chunks, 0 if schedule.full else schedule.n_negatives,
+        int(seed.generate_state(1, np.uint32)[0]), schedule.n_jobs,
     )  # fmt: skip
     for chunk, (labels, logs) in zip(chunks, drawn, strict=True):
-        if plan.full:
-            train_on_all_classes(state.model, plan.rules, X, chunk, labels[:, 0])
+        if schedule.full:
+            train_on_all_classes(state.model, schedule.rules, X, chunk, labels[:, 0])
         else:
             share = (1.0 + state.epoch) ** -0.9  # Ruiz et al. 2018
-            state.model.train(plan.rules, X, chunk, labels, logs, state.bounds, share)
+            state.model.train(schedule.rules, X, chunk, labels, logs, state.bounds, share)
         state.seconds += time.perf_counter() - began
-        after_chunk(state)
         began = time.perf_counter()
-        if plan.max_seconds is not None and state.seconds > plan.max_seconds:
+        if schedule.max_seconds is not None and state.seconds > schedule.max_seconds:
             return False
     return True

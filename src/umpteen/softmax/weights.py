@@ -70,15 +70,15 @@ class DenseScores:
         """One pass over visits of rows, see `kernels.sampled_softmax`."""
         train_dense(self._arrays(), rules, X, rows, labels, logs, bounds, share)
 
-    def at_rest(self) -> Self:
-        """A copy for answers: of the squared gradients, each class keeps the mean alone."""
+    def compact(self) -> Self:
+        """Return a copy for prediction: of squared gradients, a class keeps only the mean."""
         squares = self.weight_squares.mean(axis=1, keepdims=True)
         return type(self)(
             self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
         )
 
-    def in_motion(self) -> Self:
-        """A copy of one at rest that can be trained on."""
+    def trainable(self) -> Self:
+        """Return a copy of compact scores that can be trained on."""
         squares = np.broadcast_to(self.weight_squares, self.weights.shape).copy()
         return type(self)(
             self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
@@ -161,16 +161,16 @@ class SparseScores:
             share,
         )
 
-    def at_rest(self) -> Self:
-        """A copy for answers: of the squared gradients, each class keeps the mean alone."""
+    def compact(self) -> Self:
+        """Return a copy for prediction: of squared gradients, a class keeps only the mean."""
         sums = np.bincount(self._classes(), self.weight_squares, len(self.biases))
         squares = (sums / np.maximum(np.diff(self.weights.indptr), 1)).astype(np.float32)
         return type(self)(
             self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()
         )
 
-    def in_motion(self) -> Self:
-        """A copy of one at rest that can be trained on."""
+    def trainable(self) -> Self:
+        """Return a copy of compact scores that can be trained on."""
         squares = self.weight_squares[self._classes()]
         return type(self)(
             self.weights.copy(), self.biases.copy(), squares, self.bias_squares.copy()

@@ -14,7 +14,9 @@ _Class = TypeVar("_Class", bound=type)
 Members: TypeAlias = dict[str, Any]
 Upgrade: TypeAlias = Callable[[Members, Members], object]
 
-MOVED: dict[tuple[str, str], tuple[str, str]] = {}
+MOVED: dict[tuple[str, str], tuple[str, str]] = {
+    ("umpteen.softmax.training", "Kept"): ("umpteen.softmax.training", "Checkpoint"),
+}
 """Where classes of ours went, as (module, name): old models name them by where they were."""
 
 _OUR_MODULE = re.compile(r"umpteen(\.(?!__)\w+)+")

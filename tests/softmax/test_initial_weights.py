@@ -1,12 +1,13 @@
-"""Training starts at centroids: against the definition, row by row."""
+"""Initial weights are centroids: against the definition, row by row."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 from umpteen import AdversarialSoftmax
-from umpteen.softmax.parts import hold_out
-from umpteen.softmax.starting import start_at_centroids
+from umpteen.softmax import Recipe
+from umpteen.softmax.initial_weights import centroid_scores
+from umpteen.softmax.split import validation_split
 from umpteen.validation import check_seed
 
 
@@ -32,15 +33,15 @@ def literal(X, Y, scale):
 
 def test_sparse_scores_are_cosines_with_centroids():
     X, Y = data()
-    scores = start_at_centroids(csr_matrix(X), Y, 10.0)
+    scores = centroid_scores(csr_matrix(X), Y, 10.0)
     np.testing.assert_allclose(scores.weights.toarray(), literal(X, Y.toarray(), 10.0), atol=1e-5)
     assert not scores.biases.any()
 
 
 def test_dense_scores_are_cosines_relative_to_the_mean(monkeypatch):
-    monkeypatch.setattr("umpteen.softmax.starting._BLOCK_CLASSES", 3)
+    monkeypatch.setattr("umpteen.softmax.initial_weights._BLOCK_CLASSES", 3)
     X, Y = data()
-    scores = start_at_centroids(X + 5, Y, 10.0)
+    scores = centroid_scores(X + 5, Y, 10.0)
     centred = X - X.mean(axis=0)
     expected = centred @ literal(centred, Y.toarray(), 10.0).T
     np.testing.assert_allclose(scores.table(X + 5), expected, atol=1e-3)
@@ -50,17 +51,19 @@ def test_dense_scores_are_cosines_relative_to_the_mean(monkeypatch):
 @pytest.mark.parametrize("scale", [0.0, 10.0])
 def test_rows_without_features_start_at_zero(form, scale):
     X, Y = data()
-    scores = start_at_centroids(form(np.zeros_like(X)), Y, scale)
+    scores = centroid_scores(form(np.zeros_like(X)), Y, scale)
     assert not scores.table(form(X)).any()
 
 
-def test_a_start_at_centroids_is_worth_epochs():
+def test_a_centroid_scores_is_worth_epochs():
     random = np.random.default_rng(0)
     centers = random.normal(size=(200, 30))
     y, z = random.integers(0, 200, (2, 1500))
     X, Z = (centers[each] + 0.5 * random.normal(size=(1500, 30)) for each in (y, z))
     far, near = (
-        AdversarialSoftmax(centroid_scale=scale, epochs=1, verbose=False).fit(X, y).score(Z, z)
+        AdversarialSoftmax(recipe=Recipe(centroid_scale=scale), epochs=1, verbose=False)
+        .fit(X, y)
+        .score(Z, z)
         for scale in (0.0, 10.0)
     )
     assert near > far + 0.1
@@ -72,13 +75,13 @@ def test_the_start_is_kept_where_no_epoch_is_better():
     centers = random.normal(size=(100, 20))
     X = centers[y] + 0.1 * random.normal(size=(300, 20))
     model = AdversarialSoftmax(learning_rate=50.0, epochs=2, verbose=False).fit(X, y)
-    start = start_at_centroids(*_training_part(model, X, y), 10.0)
+    start = centroid_scores(*_training_split(X, y), 10.0)
     np.testing.assert_array_equal(model.scores_.weights, start.weights)
     assert len(model.validation_scores_) == 2
     assert model.score(X, y) > 0.95
 
 
-def _training_part(model, X, y):
+def _training_split(X, y):
     Y = csr_matrix(np.eye(100)[y])
-    part = hold_out(X.astype(np.float32), Y, model.validation_fraction, check_seed(0))[0]
-    return part.X, part.Y
+    training = validation_split(X.astype(np.float32), Y, 0.05, check_seed(0))[0]
+    return training.X, training.Y

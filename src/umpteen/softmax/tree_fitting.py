@@ -1,4 +1,7 @@
-"""Grow the noise tree greedily from the root, level by level (Section 3 of the paper)."""
+"""Fit the noise tree greedily from the root, level by level (Section 3 of the paper).
+
+The regulariser of each level is the one with the largest likelihood on a validation split.
+"""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -8,12 +11,17 @@ import numpy.typing as npt
 from scipy.sparse import csc_matrix, csr_matrix
 
 from umpteen import parallel
-from umpteen.kernels.noise_fit import ClassSamples, class_sums, fit_nodes
+from umpteen.kernels.noise_fit import ClassSamples, class_sums, decision_likelihood, fit_nodes
 from umpteen.kernels.noise_tree import NoiseArrays
 from umpteen.progress import Bar
 
 _TASKS = 64  # per level at the most
 _NODE_WORK = 30  # a node takes as long as so many more samples
+GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+_START, _START_WITHOUT_VALIDATION = GRID.index(300.0), GRID.index(1.0)
+_VALIDATION_SHARE = 0.2
+_ENOUGH_SAMPLES = 50_000  # and
+_ENOUGH_NODES = 8  # of a level, to tell which value is the best
 
 IntArray = npt.NDArray[np.int64]
 
@@ -98,8 +106,8 @@ def fit_level(
         )
 
     sizes = np.diff(samples.start)[order]
-    parts = parallel.run(fit, _shares(sizes, bounds), n_jobs=n_jobs)
-    return Level(*map(np.concatenate, zip(*parts, strict=True)))
+    fitted = parallel.run(fit, _shares(sizes, bounds), n_jobs=n_jobs)
+    return Level(*map(np.concatenate, zip(*fitted, strict=True)))
 
 
 def _shares(sizes: IntArray, bounds: IntArray) -> list[tuple[int, int]]:
@@ -127,3 +135,87 @@ def _as_arrays(thetas: npt.NDArray[np.float32], order: IntArray, bounds: IntArra
     return NoiseArrays(
         np.ascontiguousarray(thetas[:, :-1]), thetas[:, -1].copy(), label_of, leaf_of
     )
+
+
+def choose_regularizers(
+    samples: ClassSamples, seed: int, n_jobs: int | None, bar: Bar
+) -> npt.NDArray[np.float64]:
+    """Of each level, the one of `GRID` with the largest likelihood on the validation split.
+
+    That is a fifth of the samples. Each level is fitted to the others along its first split
+    (one round tells as much about the value as twenty do, in half the time), with the value of
+    the level above first, then with its neighbours in the grid for as long as they are better; the
+    levels below go on from the best. Some three to four fits for each level, where of many nodes
+    only some are fitted, and below only theirs: with millions of samples, what counts is the time
+    for the first levels.
+    """
+    random = np.random.default_rng(seed)
+    training, validation = split_samples(samples, random)
+    n_classes = len(samples.start) - 1
+    order, bounds = np.arange(n_classes), np.array([0, n_classes])
+    best = _START if len(validation.rows) else _START_WITHOUT_VALIDATION
+    chosen = []
+    for _ in range(depth_of(n_classes)):
+        best, level = _best_level(training, validation, order, bounds, best, n_jobs)
+        chosen.append(GRID[best])
+        order, bounds = some_nodes(training, level.order, halved(bounds, level.n_left), random)
+        bar.advance()
+    return np.array(chosen, np.float64)
+
+
+def split_samples(
+    samples: ClassSamples, random: np.random.Generator
+) -> tuple[ClassSamples, ClassSamples]:
+    """Return training and validation samples; each class keeps one of the former."""
+    sizes = np.diff(samples.start)
+    lot = random.random(len(samples.rows))
+    last = np.lexsort((lot, np.repeat(np.arange(len(sizes)), sizes)))[samples.start[1:] - 1]
+    chosen = lot < _VALIDATION_SHARE
+    chosen[last[sizes > 0]] = False
+    return _subset(samples, ~chosen), _subset(samples, chosen)
+
+
+def some_nodes(
+    samples: ClassSamples, order: IntArray, bounds: IntArray, random: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """`order` and `bounds` of nodes drawn until there are enough, and enough samples in them."""
+    sizes = np.diff(samples.start)[order]
+    drawn = random.permutation(len(bounds) - 1)
+    reached = np.cumsum(np.add.reduceat(sizes, bounds[:-1])[drawn])
+    n_enough = max(int(np.searchsorted(reached, _ENOUGH_SAMPLES)) + 1, _ENOUGH_NODES)
+    kept = np.sort(drawn[:n_enough])
+    widths = np.diff(bounds)
+    chosen = np.repeat(np.isin(np.arange(len(widths)), kept), widths)
+    return order[chosen], np.concatenate([[0], np.cumsum(widths[kept])])
+
+
+def _subset(samples: ClassSamples, chosen: npt.NDArray[np.bool_]) -> ClassSamples:
+    rows = samples.rows[chosen]
+    start = np.concatenate([[0], np.cumsum(chosen)])[samples.start]
+    return ClassSamples(rows, start, class_sums(rows, start))
+
+
+def _best_level(
+    training: ClassSamples,
+    validation: ClassSamples,
+    order: IntArray,
+    bounds: IntArray,
+    first: int,
+    n_jobs: int | None,
+) -> tuple[int, Level]:
+    tried: dict[int, tuple[float, Level]] = {}
+
+    def likelihood(i: int) -> float:
+        if not 0 <= i < len(GRID):
+            return -np.inf
+        if i not in tried:
+            level = fit_level(training, order, bounds, GRID[i], 1, n_jobs)
+            value = decision_likelihood(validation, level.order, bounds, level.n_left, level.thetas)
+            tried[i] = float(value), level
+        return tried[i][0]
+
+    best = first
+    for step in (1, -1):
+        while likelihood(best + step) > likelihood(best):
+            best += step
+    return best, tried[best][1]

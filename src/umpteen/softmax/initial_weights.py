@@ -1,4 +1,4 @@
-"""Where training starts: at each class's centroid, which is worth some epochs."""
+"""Initial weights: each class starts at its centroid, which is worth some epochs."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ _BLOCK_CLASSES = 4_096
 _FIRST_SQUARE = 0.01  # of samples of unit length
 
 
-def start_at_centroids(X: Features, Y: csr_matrix, scale: float) -> DenseScores | SparseScores:
-    """Scores that are `scale` times the cosine of a sample and its class's centroid, about.
+def centroid_scores(X: Features, Y: csr_matrix, scale: float) -> DenseScores | SparseScores:
+    """Return scores of about `scale` times the cosine of a sample and its class's centroid.
 
     About, since a sample counts as being as long as samples are in the root mean square. Dense
     samples are taken relative to their mean; of sparse ones that would leave nothing sparse.
@@ -25,10 +25,12 @@ def start_at_centroids(X: Features, Y: csr_matrix, scale: float) -> DenseScores 
         return scores
     given = csr_matrix((np.ones(Y.nnz, np.float32), Y.indices, Y.indptr), shape=Y.shape)
     if isinstance(scores, SparseScores):
-        scores.set_weights(_of_length(csr_matrix(given.T @ X), scale / typical_length(X)))
+        scores.set_weights(
+            _with_length(csr_matrix(given.T @ X), scale / root_mean_square_length(X))
+        )
     else:
         _fill(scores, np.asarray(X), csr_matrix(given.T), scale)
-    scores.weight_squares[:] = _FIRST_SQUARE * typical_length(X) ** 2
+    scores.weight_squares[:] = _FIRST_SQUARE * root_mean_square_length(X) ** 2
     scores.bias_squares[:] = _FIRST_SQUARE
     return scores
 
@@ -46,7 +48,7 @@ def _fill(
     scores.biases[:] = -scores.weights @ mean
 
 
-def _of_length(rows: csr_matrix, length: float) -> csr_matrix:
+def _with_length(rows: csr_matrix, length: float) -> csr_matrix:
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     factors = length / np.maximum(lengths, 1e-12)
     rows.data *= np.repeat(factors, np.diff(rows.indptr)).astype(rows.dtype)
@@ -54,10 +56,10 @@ def _of_length(rows: csr_matrix, length: float) -> csr_matrix:
     return rows
 
 
-def typical_length(X: Features) -> float:
-    """Of samples: the root mean square; 1 if all of them are zero.
+def root_mean_square_length(X: Features) -> float:
+    """Return the root mean square of the samples' lengths; 1 if all of them are zero.
 
-    >>> typical_length(np.array([[3.0, 4.0], [0.0, 5.0]]))
+    >>> root_mean_square_length(np.array([[3.0, 4.0], [0.0, 5.0]]))
     5.0
     """
     values = X if isinstance(X, np.ndarray) else X.data

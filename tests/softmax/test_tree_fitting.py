@@ -8,9 +8,16 @@ from scipy.special import log_expit
 
 import umpteen as um
 from umpteen.progress import progress_bar
-from umpteen.softmax import NoiseTree, choosing
-from umpteen.softmax.choosing import GRID, choose_regularizers, hold_out
-from umpteen.softmax.growing import depth_of, grow, samples_by_class
+from umpteen.softmax import NoiseTree, tree_fitting
+from umpteen.softmax.tree_fitting import (
+    GRID,
+    choose_regularizers,
+    depth_of,
+    grow,
+    samples_by_class,
+    some_nodes,
+    split_samples,
+)
 from umpteen.validation import check_labels
 
 
@@ -55,40 +62,41 @@ def test_each_level_takes_the_value_whose_neighbours_are_no_better_on_unseen_sam
     samples = samples_of(X, y, 40)
     with progress_bar("", 1, verbose=False) as bar:
         chosen = choose_regularizers(samples, seed, 1, bar).tolist()
-    seen, unseen = hold_out(samples, np.random.default_rng(seed))
+    training, validation = split_samples(samples, np.random.default_rng(seed))
     assert len(chosen) == 6
     for level, value in enumerate(chosen):
         place, found = GRID.index(value), {}
         for i in range(max(place - 1, 0), min(place + 2, len(GRID))):
-            tree = grown(seen, [*chosen[:level], GRID[i], *chosen[level + 1 :]])
-            found[i] = literal_likelihood(tree, unseen, level)
+            tree = grown(training, [*chosen[:level], GRID[i], *chosen[level + 1 :]])
+            found[i] = literal_likelihood(tree, validation, level)
         assert found[place] >= max(found.values()) - 1e-3
 
 
-def test_a_fifth_is_held_out_and_every_class_keeps_a_sample():
+def test_a_fifth_is_for_validation_and_every_class_keeps_a_sample():
     X, y = families(3000, 300)
     samples = samples_of(X, y, 310)
-    seen, unseen = hold_out(samples, np.random.default_rng(1))
-    for part in (seen, unseen):
+    training, validation = split_samples(samples, np.random.default_rng(1))
+    for part in (training, validation):
         assert part.start[-1] == len(part.rows)
         sums = [part.rows[a:b].sum(axis=0) for a, b in pairwise(part.start)]
         np.testing.assert_allclose(part.sums, sums, atol=1e-2)
     sizes = np.diff(samples.start)
-    np.testing.assert_array_equal(np.diff(seen.start) + np.diff(unseen.start), sizes)
-    assert (np.diff(seen.start)[sizes > 0] > 0).all()
-    assert len(unseen.rows) == pytest.approx(600, rel=0.2)
+    np.testing.assert_array_equal(np.diff(training.start) + np.diff(validation.start), sizes)
+    assert (np.diff(training.start)[sizes > 0] > 0).all()
+    assert len(validation.rows) == pytest.approx(600, rel=0.2)
     assert (
-        np.diff(hold_out(samples, np.random.default_rng(2))[1].start) != np.diff(unseen.start)
+        np.diff(split_samples(samples, np.random.default_rng(2))[1].start)
+        != np.diff(validation.start)
     ).any()
 
 
 @pytest.mark.parametrize("enough", [0, 40, 150, 10**6])
 def test_of_many_nodes_some_whole_ones_are_enough(monkeypatch, enough):
-    monkeypatch.setattr(choosing, "_ENOUGH_SAMPLES", enough)
+    monkeypatch.setattr(tree_fitting, "_ENOUGH_SAMPLES", enough)
     X, y = families(400, 70)
     samples = samples_of(X, y, 70)
     order, bounds = np.random.default_rng(0).permutation(70), np.arange(0, 71, 5)
-    kept, ends = choosing.some_nodes(samples, order, bounds, np.random.default_rng(1))
+    kept, ends = some_nodes(samples, order, bounds, np.random.default_rng(1))
     nodes = {tuple(order[a:b]) for a, b in pairwise(bounds)}
     found = [tuple(kept[a:b]) for a, b in pairwise(ends)]
     assert set(found) <= nodes
@@ -101,7 +109,7 @@ def test_of_many_nodes_some_whole_ones_are_enough(monkeypatch, enough):
 def test_values_found_from_some_nodes_are_near_those_of_all(monkeypatch):
     X, y = families(4000, 120, seed=1)
     every = NoiseTree(regularizer="auto").fit(X, y, n_classes=120)
-    monkeypatch.setattr(choosing, "_ENOUGH_SAMPLES", 1000)
+    monkeypatch.setattr(tree_fitting, "_ENOUGH_SAMPLES", 1000)
     some = NoiseTree(regularizer="auto").fit(X, y, n_classes=120)
     np.testing.assert_array_equal(some.regularizers_[:4], every.regularizers_[:4])
     assert np.abs(np.log(some.regularizers_ / every.regularizers_)).max() < np.log(11)

@@ -1,0 +1,117 @@
+"""Settings of AdversarialSoftmax: objectives, the noise they go with, and the training recipe."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from scipy.sparse import issparse
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from umpteen.errors import ParameterError
+from umpteen.kernels import sampled_softmax as kernel
+from umpteen.storage import Sizes, storable
+from umpteen.storage.checking import refusals
+from umpteen.validation import Features
+
+OBJECTIVES = {
+    "negative_sampling": kernel.NEGATIVE_SAMPLING,
+    "nce": kernel.NCE,
+    "one_vs_each": kernel.ONE_VS_EACH,
+    "augment_reduce": kernel.AUGMENT_REDUCE,
+    "sampled_softmax": kernel.SAMPLED_SOFTMAX,
+    "softmax": kernel.SAMPLED_SOFTMAX,
+}
+_UNIFORM_ONLY = ("one_vs_each", "augment_reduce", "softmax")
+_COUNT = [Interval(Integral, 1, None, closed="left")]
+_SIZE = [Interval(Real, 0, None, closed="left")]
+_SHARE = [Interval(Real, 0, 1, closed="left")]
+
+
+@storable
+@dataclass(frozen=True)
+class Recipe:
+    """The numbers of training that seldom need another value.
+
+    Parameters
+    ----------
+    batch_size : samples in a step of Adagrad.
+    regularizer : penalty on squared scores (Eq. 6), in which log-probabilities of the noise count.
+    centroid_scale : training starts at scores of so many times the cosine of a sample and the
+        centroid of a class; 0 starts at zero, as the paper does.
+    frequency_share : share of negatives that are drawn by frequency where a tree draws the others,
+        which keeps the noise from being too sure of itself.
+    validation_fraction : share of the samples that are for validation, at most 2,000; of fewer
+        than 20 samples, none are.
+    patience : training ends after so many epochs without a better precision at 1 on the
+        validation split. The best epoch is kept, or the start if none was better.
+    max_seconds : training ends after so many seconds; fitting the tree is not counted. Only this
+        number makes a result depend on the machine.
+
+    >>> Recipe(patience=5).patience
+    5
+    """
+
+    batch_size: int = 100
+    regularizer: float = 1e-2
+    centroid_scale: float = 10.0
+    frequency_share: float = 0.3
+    validation_fraction: float = 0.05
+    patience: int = 3
+    max_seconds: float | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "batch_size": _COUNT,
+        "regularizer": _SIZE,
+        "centroid_scale": _SIZE,
+        "frequency_share": _SHARE,
+        "validation_fraction": _SHARE,
+        "patience": _COUNT,
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __post_init__(self) -> None:
+        try:
+            validate_parameter_constraints(self._parameter_constraints, asdict(self), "Recipe")
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
+
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield errors of a loaded object."""
+        return refusals(self)
+
+
+def resolve_noise(objective: str, noise: Any, X: Features) -> Any:
+    """Return what `noise="auto"` means for an objective and features; other noise as it is."""
+    if not isinstance(noise, str) or noise != "auto":
+        return noise
+    if objective in _UNIFORM_ONLY:
+        return "uniform"
+    return "frequency" if issparse(X) else "tree"
+
+
+def check_combination(objective: str, noise: Any, beam_width: int | None) -> None:
+    """Refuse settings that contradict each other; `noise` as `resolve_noise` returns it."""
+    if objective in _UNIFORM_ONLY and not (isinstance(noise, str) and noise == "uniform"):
+        raise ParameterError(
+            f"objective={objective!r} draws every class alike, by its definition: leave "
+            f'noise="auto", or choose another objective for noise={noise!r}'
+        )
+    if beam_width is not None and isinstance(noise, str) and noise != "tree":
+        raise ParameterError(
+            f"beam_width={beam_width} searches the noise tree, but noise is {noise!r}: use "
+            'noise="tree", or beam_width=None to compare all classes'
+        )
+
+
+def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Group the numbers of training, which were parameters of their own, in a `Recipe`."""
+    for removed in ("shared", "refresh_after"):
+        parameters.pop(removed, None)
+    if parameters.pop("search", "exact") == "exact":
+        parameters["beam_width"] = None
+    noise, objective = parameters.get("noise", "auto"), parameters.get("objective")
+    if isinstance(noise, str) and noise == "auto" and objective not in _UNIFORM_ONLY:
+        parameters["noise"] = "tree"
+    names = [name for name in Recipe.__dataclass_fields__ if name in parameters]
+    parameters["recipe"] = Recipe(**{name: parameters.pop(name) for name in names})
