@@ -65,7 +65,6 @@ class Figure:
 
 
 Block: TypeAlias = Table | Figure | str  # a text is a paragraph
-Part = Block  # as papers.adversarial calls it
 
 
 @dataclass(frozen=True)

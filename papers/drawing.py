@@ -132,6 +132,3 @@ def _listed(values: Sequence[Any]) -> str:
     return ", ".join(
         f"{value:.3g}" if isinstance(value, float | np.floating) else str(value) for value in values
     )
-
-
-courses = curves  # as papers.adversarial calls it

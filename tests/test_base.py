@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_matrix
 
-from umpteen import TopK, base
-from umpteen.base import ExtremeClassifier
+from umpteen import TopK
+from umpteen.base import ExtremeClassifier, classifier
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 
 TOP = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
@@ -151,7 +151,7 @@ TABLE = np.float32([[3, -2, NOT_OFFERED, 1], [NOT_OFFERED, 2, 1, 5], [NOT_OFFERE
 @pytest.mark.parametrize("block_scores", [1, 4, 8, 100])
 def test_labels_that_are_not_offered_never_come_before_those_that_are(block_scores, monkeypatch):
     """Zero, or the sample's lowest score if that is negative; in any blocks."""
-    monkeypatch.setattr(base, "_BLOCK_SCORES", block_scores)
+    monkeypatch.setattr(classifier, "_BLOCK_SCORES", block_scores)
     model = FromTable().fit(TABLE, np.eye(3, 4))
     scores = model.score_labels(TABLE, np.ones((3, 4)))
     np.testing.assert_array_equal(scores.toarray(), [[3, -2, -2, 1], [0, 2, 1, 5], [0, 0, 0, 0]])
@@ -162,7 +162,7 @@ def test_labels_that_are_not_offered_never_come_before_those_that_are(block_scor
 @given(arrays(np.bool_, (3, 4)), st.integers(1, 12))
 def test_scores_are_stored_where_labels_were_asked_for(asked, block_scores):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "_BLOCK_SCORES", block_scores)
+        patch.setattr(classifier, "_BLOCK_SCORES", block_scores)
         scores = FromTable().fit(TABLE, np.eye(3, 4)).score_labels(TABLE, asked)
     filled = np.float32([[3, -2, -2, 1], [0, 2, 1, 5], [0, 0, 0, 0]])
     assert (scores.dtype, scores.shape) == (np.float32, (3, 4))

@@ -9,8 +9,8 @@ import numpy as np
 
 from papers.adversarial.runs import measure, train, warm_up
 from papers.adversarial.tasks import MADE_UP, Samples, available, task
-from papers.contents import Cell, Part, Section, Table, Value
-from umpteen.base import TopK
+from papers.contents import Block, Cell, Section, Table, Value
+from umpteen import TopK
 from umpteen.softmax import AdversarialSoftmax, NoiseTree
 
 _SETS = ("wordnet-ancestors", "debian-deps", MADE_UP)
@@ -58,7 +58,7 @@ def sections(quick: bool) -> list[Section]:
     return found
 
 
-def _changes(name: str, quick: bool) -> Iterator[Part]:
+def _changes(name: str, quick: bool) -> Iterator[Block]:
     chosen = task(name, quick)
     warm_up(chosen.dense)
     rows: list[list[Cell]] = []
@@ -76,7 +76,7 @@ def _changes(name: str, quick: bool) -> Iterator[Part]:
     yield Table("On validation", columns, rows)
 
 
-def _beams(name: str, quick: bool) -> Iterator[Part]:
+def _beams(name: str, quick: bool) -> Iterator[Block]:
     chosen = task(name, quick)
     warm_up(chosen.dense)
     model, _ = train(chosen, {"noise": "tree"}, 0.2 if quick else 25.0)

@@ -8,8 +8,8 @@ import numpy as np
 
 from papers.adversarial.runs import BASELINES, METHODS, Quality, measure, train, warm_up
 from papers.adversarial.tasks import MADE_UP, Task, available, task
-from papers.contents import Cell, Part, Section, Table, Value
-from papers.drawing import courses
+from papers.contents import Block, Cell, Section, Table, Value
+from papers.drawing import curves
 
 _TEXTS = 1.0, (1.0, 3.0, 9.0, 25.0)
 _MADE_UP = 5.0, (5.0, 15.0, 90.0)
@@ -55,7 +55,7 @@ def _origin(name: str) -> str:
     )
 
 
-def _measure(name: str, quick: bool) -> Iterator[Part]:
+def _measure(name: str, quick: bool) -> Iterator[Block]:
     chosen, (trial, points) = task(name, quick), _seconds(name, quick)
     warm_up(chosen.dense)
     yield chosen.said() + "."
@@ -96,12 +96,12 @@ def _curve(chosen: Task, setting: dict[str, Any], points: tuple[float, ...]) -> 
     return curve
 
 
-def _pictures(curves: dict[str, Curve]) -> Iterator[Part]:
-    seconds = {name: [at for at, _ in curve] for name, curve in curves.items()}
+def _pictures(measured: dict[str, Curve]) -> Iterator[Block]:
+    seconds = {name: [at for at, _ in curve] for name, curve in measured.items()}
     for place, label in enumerate(("accuracy, %", "log-likelihood")):
-        yield courses(
+        yield curves(
             f"On test over seconds: {label}", seconds,
-            {name: [quality[place] for _, quality in curve] for name, curve in curves.items()},
+            {name: [quality[place] for _, quality in curve] for name, curve in measured.items()},
             x_label="seconds, fitting the tree included", y_label=label,
         )  # fmt: skip
 

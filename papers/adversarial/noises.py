@@ -12,7 +12,7 @@ from sklearn.preprocessing import normalize
 from papers.adversarial.hierarchical import hierarchical
 from papers.adversarial.runs import measure, warm_up
 from papers.adversarial.tasks import MADE_UP, Samples, Task, as_matrix, available, task
-from papers.contents import Cell, Part, Section, Table, over_seeds
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from umpteen.softmax import AdversarialSoftmax
 
 _N_COMPONENTS = 128
@@ -37,7 +37,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _measure(quick: bool) -> Iterator[Part]:
+def _measure(quick: bool) -> Iterator[Block]:
     rows: list[list[Cell]] = []
     for title, chosen in _tasks(quick):
         warm_up(chosen.dense)

@@ -12,9 +12,7 @@ from scipy.sparse import csr_matrix
 from papers.adversarial.hierarchical import hierarchical
 from papers.sets import rarest_label, texts_of
 from umpteen import data
-from umpteen.data.dataset import Part
 from umpteen.text import Vectorizer
-from umpteen.validation import Features
 
 MADE_UP = "made-up"
 TEXT_SETS = ("wordnet-ancestors", "debian-deps", "pydocs")
@@ -41,7 +39,7 @@ class Task:
     """Every class has a sample to learn from; `Y` has a one for each sample's class."""
 
     name: str
-    X: Features
+    X: Any
     Y: csr_matrix
     validation: Samples
     test: Samples
@@ -107,14 +105,14 @@ def _of_texts(name: str, quick: bool) -> Task:
     return Task(name, X, as_matrix(own, len(names)), *others)
 
 
-def _some(part: Part, most: int | None, random: np.random.Generator) -> Part:
+def _some(part: Any, most: int | None, random: np.random.Generator) -> Any:
     if most is None or len(part) <= most:
         return part
     return part.take(np.sort(random.permutation(len(part))[:most]))
 
 
 def _samples(
-    part: Part, counts: IntArray, names: IntArray, features: Callable[[list[str]], Any]
+    part: Any, counts: IntArray, names: IntArray, features: Callable[[list[str]], Any]
 ) -> Samples:
     """In random order; without samples of a class that has none to learn from."""
     labelled, classes = _labelled(part, counts)
@@ -122,7 +120,7 @@ def _samples(
     return Samples(features(texts_of(labelled.take(rows))), np.searchsorted(names, classes[rows]))
 
 
-def _labelled(part: Part, counts: IntArray) -> tuple[Part, IntArray]:
+def _labelled(part: Any, counts: IntArray) -> tuple[Any, IntArray]:
     """The samples that have a class, and their classes."""
     chosen = rarest_label(part.Y, counts)
     rows = np.flatnonzero(chosen >= 0)

@@ -12,7 +12,7 @@ from scipy.special import expit, log_softmax
 
 from papers.adversarial.runs import METHODS, train, warm_up
 from papers.adversarial.tasks import MADE_UP, Task, available, task
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 from umpteen.softmax import AdversarialSoftmax, NoiseTree
 
 _N_KINDS, _N_CLASSES = 6, 8
@@ -109,7 +109,7 @@ def _kinds() -> npt.NDArray[np.float32]:
     return np.eye(_N_KINDS, dtype=np.float32)
 
 
-def _theorem1(epochs: tuple[int, ...]) -> Iterator[Part]:
+def _theorem1(epochs: tuple[int, ...]) -> Iterator[Block]:
     tabular = Tabular.drawn(n_samples=20_000, seed=0)
     rows: list[list[Cell]] = []
     for noise in NOISES:
@@ -126,7 +126,7 @@ def _theorem1(epochs: tuple[int, ...]) -> Iterator[Part]:
     )
 
 
-def _signal(name: str, quick: bool) -> Iterator[Part]:
+def _signal(name: str, quick: bool) -> Iterator[Block]:
     chosen = task(name, quick)
     warm_up(chosen.dense)
     yield chosen.said() + "."

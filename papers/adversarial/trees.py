@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from papers.adversarial.hierarchical import Samples, hierarchical
-from papers.contents import Cell, Part, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, Value
 from papers.drawing import lines
 from umpteen.softmax import NoiseTree
 
@@ -36,7 +36,7 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _measure(sizes: tuple[int, ...]) -> Iterator[Part]:
+def _measure(sizes: tuple[int, ...]) -> Iterator[Block]:
     rows: list[list[Cell]] = []
     curves: dict[str, list[float]] = {name: [] for name in _SETTINGS}
     for n_classes in sizes:

@@ -77,13 +77,15 @@ def answers(case: Hidden, siamese: Any, tree: Any, k: int) -> dict[str, TopK]:
     """Of SiameseXML, of untrained texts and of a tree, which has never heard of new labels."""
     chosen, n_known = case.task, case.n_known
     texts = chosen.label_features
-    siamese.fit(chosen.X, case.learned, label_features=texts[:n_known]).add_labels(texts[n_known:])
+    siamese.fit(chosen.X, case.learned, label_features=texts[:n_known]).add_labels(
+        label_features=texts[n_known:]
+    )
     among_all = siamese.predict_topk(chosen.X_test, k)
     among_new = siamese.remove_labels(np.arange(n_known)).predict_topk(chosen.X_test, k)
     tree.fit(chosen.X, case.learned)
     untrained = SiameseXML(modules=(), epochs=0, dim=512, weights="fixed", alpha=0, verbose=False)
     untrained.fit(chosen.X, case.learned, label_features=texts[:n_known])
-    untrained.add_labels(texts[n_known:])
+    untrained.add_labels(label_features=texts[n_known:])
     return {
         "SiameseXML, among all labels": among_all,
         "SiameseXML, among the new ones": among_new,

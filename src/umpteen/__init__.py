@@ -16,6 +16,7 @@ _HOME = {
     "AdversarialSoftmax": "umpteen.softmax",
     "CoAttentionMIML": "umpteen.aggregated.miml",
     "Eagle": "umpteen.aggregated",
+    "Ensemble": "umpteen.ensemble",
     "ExtremeClassifier": "umpteen.base",
     "LabelTree": "umpteen.linear",
     "NearestCentroid": "umpteen.centroid",
@@ -34,6 +35,7 @@ _SUBPACKAGES = (
     "aggregated",
     "collapse",
     "data",
+    "ensemble",
     "errors",
     "metrics",
     "multihead",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.base import ExtremeClassifier as ExtremeClassifier
     from umpteen.base import TopK as TopK
     from umpteen.centroid import NearestCentroid as NearestCentroid
+    from umpteen.ensemble import Ensemble as Ensemble
     from umpteen.linear import LabelTree as LabelTree
     from umpteen.neural import NeuralClassifier as NeuralClassifier
     from umpteen.report import Report as Report

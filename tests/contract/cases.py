@@ -81,6 +81,12 @@ CASES = {
         lambda **parameters: umpteen.Eagle(umpteen.NearestCentroid(), **parameters),
         bad_parameters=({"iterations": -1}, {"step": 0}, {"folds": 1}, {"background": "sky"}),
     ),
+    "Ensemble": Case(
+        lambda **parameters: umpteen.Ensemble(
+            **{"members": [umpteen.LabelTree(max_leaf=8), umpteen.NearestCentroid()], **parameters}
+        ),
+        bad_parameters=({"members": []}, {"members": ["tree"]}, {"n_candidates": 0}),
+    ),
     "LabelTree": Case(
         lambda **parameters: umpteen.LabelTree(**{"max_leaf": 8, "branching": 4, **parameters}),
         bad_parameters=({"beam_width": 0}, {"branching": 1}, {"max_leaf": 0}, {"cost": 0}),

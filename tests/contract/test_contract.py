@@ -213,7 +213,7 @@ def _parameters(model):
     (The parameters of a nested one stand beside it, as `solver__n_jobs`.)
     """
     return {
-        name: type(value) if isinstance(value, ExtremeClassifier) else value
+        name: type(value) if isinstance(value, ExtremeClassifier) else repr(value)
         for name, value in model.get_params(deep=True).items()
     }
 

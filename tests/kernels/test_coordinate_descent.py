@@ -42,12 +42,35 @@ def with_bias(X):
     return csr_matrix(hstack([X, ones]), dtype=np.float32)
 
 
-def solve(loss, X, targets, *, weight=1.0, tolerance=1e-3, max_epochs=2000, seed=0, cost=COST):
+def solve(
+    loss, X, targets, *, weight=1.0, tolerance=1e-3, max_epochs=2000, seed=0, cost=COST, rows=None
+):
+    """Weights, and the visits of the last call; one call for each number of `rows`."""
     weights = np.zeros((X.shape[1], WIDTH), np.float32)
-    visits = SOLVERS[loss](
-        X.indptr, X.indices, X.data, targets, cost, weight, tolerance, max_epochs, seed, weights
-    )
+    alphas = np.zeros(targets.shape, np.float64 if loss == "logistic" else np.float32)
+    first = 0
+    for n in rows or [X.shape[0]]:
+        visits = SOLVERS[loss](
+            X.indptr, X.indices, X.data, targets, first, n, cost, weight, tolerance, max_epochs,
+            seed, alphas, weights,
+        )  # fmt: skip
+        first = n
     return weights, visits
+
+
+def test_training_on_more_samples_continues_to_the_same_optimum(loss):
+    """What a validation split was left out of is only the start of the final model."""
+    X, targets = problem()
+    part, _ = solve(loss, X, targets, rows=[90])
+    alone, _ = solve(loss, X[:90], targets[:90])
+    np.testing.assert_array_equal(part, alone)
+    continued, few = solve(loss, X, targets, rows=[110, 120], tolerance=0.1)
+    anew, many = solve(loss, X, targets, tolerance=0.1)
+    assert few is None or few < many
+    continued, _ = solve(loss, X, targets, rows=[90, 120])
+    anew, _ = solve(loss, X, targets)
+    reached, best = (objective(loss, X, targets, weights) for weights in (continued, anew))
+    np.testing.assert_allclose(reached, best, rtol=1e-3)
 
 
 def objective(loss, X, targets, weights, *, weight=1.0, cost=COST):

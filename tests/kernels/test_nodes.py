@@ -119,9 +119,9 @@ def test_a_chunk_is_the_solver_and_the_pruning_on_the_nodes_own_rows(logistic, n
     first, last, prune, seed = 30, 30 + n_children, 0.1, 3
     settings = (0.7, 2.0, 0.05, 30)
     local_of = np.full(25, -1, np.int32)
-    chunk = train_chunk(
-        *frozen_csr(X), samples, *frozen_csr(members)[:2], np.int32(first), np.int32(last),
-        local_of, logistic, *settings, prune, seed,
+    trial, chunk = train_chunk(
+        *frozen_csr(X), samples, len(samples), *frozen_csr(members)[:2], np.int32(first),
+        np.int32(last), local_of, logistic, *settings, prune, seed,
     )  # fmt: skip
     assert (local_of == -1).all()
 
@@ -135,11 +135,27 @@ def test_a_chunk_is_the_solver_and_the_pruning_on_the_nodes_own_rows(logistic, n
     for begin in range(0, targets.shape[1], WIDTH):
         weights = np.zeros((len(features) + 1, WIDTH), np.float32)
         lanes = np.ascontiguousarray(targets[:, begin : begin + WIDTH])
-        solve(rows.indptr, rows.indices, rows.data, lanes, *settings, seed, weights)
+        alphas = np.zeros(lanes.shape, np.float64 if logistic else np.float32)
+        solve(rows.indptr, rows.indices, rows.data, lanes, 0, 40, *settings, seed, alphas, weights)
         expected[:, begin : begin + WIDTH] = weights
     expected = expected[:, :n_children]
     expected[:-1][np.abs(expected[:-1]) < prune] = 0
     np.testing.assert_array_equal(dense_of(*chunk, features), expected)
+    np.testing.assert_array_equal(dense_of(*trial, features), expected)
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+def test_the_trial_of_a_chunk_has_not_seen_the_last_samples(logistic):
+    random = np.random.default_rng(0)
+    X, members = random_csr(random, (60, 25), 0.2), random_csr(random, (60, 20), 0.1)
+    samples, local_of = np.arange(60, dtype=np.int32), np.full(25, -1, np.int32)
+    how = (np.int32(0), np.int32(20), local_of, logistic, 0.7, 2.0, 0.05, 30, 0.1, 3)
+    member = frozen_csr(members)[:2]
+    trial, final = train_chunk(*frozen_csr(X), samples, 45, *member, *how)
+    alone, _ = train_chunk(*frozen_csr(X), samples[:45], 45, *member, *how)
+    for ours, expected in zip(trial, alone, strict=True):
+        np.testing.assert_array_equal(ours, expected)
+    assert len(final[3]) != len(trial[3]) or (final[3] != trial[3]).any()
 
 
 @pytest.mark.parametrize("samples", [[], [3]])
@@ -147,9 +163,9 @@ def test_nodes_with_few_or_empty_samples_give_a_chunk(samples):
     """A leaf whose only sample has no features must not stop the training of a million others."""
     X = csr_matrix((5, 6), dtype=np.float32)
     members = csr_matrix(np.eye(5, 8, dtype=np.float32))
-    kept, starts, children, values, bias = train_chunk(
-        *frozen_csr(X), np.array(samples, np.int32), *frozen_csr(members)[:2], np.int32(2),
-        np.int32(5), np.full(6, -1, np.int32), False, 1.0, 1.0, 0.1, 20, 0.1, 0,
+    _, (kept, starts, children, values, bias) = train_chunk(
+        *frozen_csr(X), np.array(samples, np.int32), len(samples), *frozen_csr(members)[:2],
+        np.int32(2), np.int32(5), np.full(6, -1, np.int32), False, 1.0, 1.0, 0.1, 20, 0.1, 0,
     )  # fmt: skip
     assert len(kept) == len(children) == len(values) == 0
     assert starts.tolist() == [0]

@@ -70,7 +70,7 @@ def samples_of_nodes(monkeypatch):
     seen, real = {}, training.train_chunk
 
     def recording(indptr, indices, data, samples, *rest):
-        first = int(rest[2])
+        first = int(rest[3])
         seen.setdefault(first, []).append(np.array(samples))
         return real(indptr, indices, data, samples, *rest)
 
@@ -118,7 +118,7 @@ def test_hard_negatives_are_the_nodes_that_the_layers_above_like_best(samples_of
     X, Y = problem()
     hierarchy = tree_over(X, Y, branching=12, max_leaf=4)
     assert len(hierarchy.layers()) == 2
-    tree = train_tree(X, Y, hierarchy, solver(hard_negatives=2), 1, Bar())
+    tree, _ = train_tree(X, Y, hierarchy, solver(hard_negatives=2), 1, Bar())
     n_leaves = hierarchy.n_nodes - 1
     margins = X.toarray() @ dense_weights(tree, X.shape[1])[:n_leaves].T + tree.bias[:n_leaves]
     below, found = samples_with_a_label_below(Y, hierarchy), by_node(samples_of_nodes, hierarchy)
@@ -137,7 +137,7 @@ def test_threads_do_not_change_a_bit(logistic, n_jobs):
     X, Y = problem()
     hierarchy = tree_over(X, Y)
     settings_ = solver(logistic=logistic, hard_negatives=2)
-    alone, together = (train_tree(X, Y, hierarchy, settings_, n, Bar()) for n in (1, n_jobs))
+    alone, together = (train_tree(X, Y, hierarchy, settings_, n, Bar())[0] for n in (1, n_jobs))
     for ours, theirs in zip(alone.arrays, together.arrays, strict=True):
         assert ours.tobytes() == theirs.tobytes()
 
@@ -147,7 +147,7 @@ def test_samples_without_labels_speak_against_what_they_contain():
     rows = np.array([[1, 0, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 1]] * 6, np.float32)
     labels = np.array([[1, 0], [0, 1], [0, 0], [0, 0], [0, 0]] * 6, np.float32)
     X, Y = csr_matrix(rows), csr_matrix(labels)
-    tree = train_tree(X, Y, tree_over(X, Y), solver(), 1, Bar())
+    tree, _ = train_tree(X, Y, tree_over(X, Y), solver(), 1, Bar())
     assert (dense_weights(tree, 3)[:, 2] < 0).all()
 
 
@@ -156,7 +156,7 @@ def test_few_labels_make_a_tree_of_one_node(n_labels):
     X, Y = problem(n_labels=n_labels)
     hierarchy = tree_over(X, Y, max_leaf=100)
     assert hierarchy.n_nodes == 1
-    tree = train_tree(X, Y, hierarchy, solver(hard_negatives=5), 2, Bar())
+    tree, _ = train_tree(X, Y, hierarchy, solver(hard_negatives=5), 2, Bar())
     labels, logs = search_tree(tree, X, 1, Search(5, 1.0, False, 1))
     known = np.diff(Y.indptr) > 0
     hits = [Y[row, label] > 0 for row, label in enumerate(labels[:, 0]) if known[row]]
@@ -166,7 +166,7 @@ def test_few_labels_make_a_tree_of_one_node(n_labels):
 
 def test_a_tree_learns_what_its_samples_show():
     X, Y = problem(n_samples=400)
-    tree = train_tree(X, Y, tree_over(X, Y), solver(hard_negatives=2), 1, Bar())
+    tree, _ = train_tree(X, Y, tree_over(X, Y), solver(hard_negatives=2), 1, Bar())
     labels, _ = search_tree(tree, X, 1, Search(10, 1.0, False, 1))
     known = np.flatnonzero(np.diff(Y.indptr))
     assert np.mean([Y[row, labels[row, 0]] > 0 for row in known]) > 0.85
@@ -188,7 +188,7 @@ def test_progress_counts_every_chunk():
 def test_labels_that_are_often_wrong_are_trusted_less():
     """The definition, label by label; labels that are never named keep most of their score."""
     X, Y = problem()
-    tree = train_tree(X, Y, tree_over(X, Y), solver(hard_negatives=2), 1, Bar())
+    tree, _ = train_tree(X, Y, tree_over(X, Y), solver(hard_negatives=2), 1, Bar())
     search = Search(10, 0.35, False, 1)
     labels, logs = search_tree(tree, X, 10, search)
     learn_trust(tree, X, Y, search, tree.hierarchy.label_order)
@@ -202,7 +202,7 @@ def test_labels_that_are_often_wrong_are_trusted_less():
 
 def test_trust_is_defined_where_no_label_scores_well():
     X, Y = problem()
-    tree = train_tree(X, Y, tree_over(X, Y), solver(), 1, Bar())
+    tree, _ = train_tree(X, Y, tree_over(X, Y), solver(), 1, Bar())
     tree.bias[:] -= 100
     learn_trust(tree, X, Y, Search(10, 1.0, False, 1), tree.hierarchy.label_order)
     np.testing.assert_allclose(tree.log_trust, 0.3 * np.log(1 / 1.2), rtol=1e-5)
@@ -211,6 +211,6 @@ def test_trust_is_defined_where_no_label_scores_well():
 def test_labels_of_samples_without_features_are_trained_on_their_bias():
     hierarchy = Hierarchy(np.array([1, 4], np.int32), np.arange(3, dtype=np.int32))
     Y = csr_matrix(np.array([[1, 0, 0], [1, 0, 0], [1, 1, 0]], np.float32))
-    tree = train_tree(csr_matrix((3, 2), dtype=np.float32), Y, hierarchy, solver(), 1, Bar())
+    tree, _ = train_tree(csr_matrix((3, 2), dtype=np.float32), Y, hierarchy, solver(), 1, Bar())
     assert len(tree.weight) == 0
     assert tree.bias[0] > 0 > tree.bias[1] > tree.bias[2]

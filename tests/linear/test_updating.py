@@ -62,7 +62,7 @@ losses = pytest.mark.parametrize("logistic", [False, True], ids=["hinge", "logis
 
 def tree_over(Y, branching=4, max_leaf=4, solver=SOLVER):
     hierarchy = grow(label_representation(X, Y), branching=branching, max_leaf=max_leaf, n_jobs=1)
-    return train_tree(X, Y, hierarchy, solver, 1, Bar())
+    return train_tree(X, Y, hierarchy, solver, 1, Bar())[0]
 
 
 def assert_same(tree, other):

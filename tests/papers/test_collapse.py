@@ -45,6 +45,24 @@ def images(monkeypatch):
     return parts
 
 
+def test_no_image_is_both_learnt_from_and_judged_by(images, monkeypatch):
+    (X, y), test = images
+    X = np.broadcast_to(np.arange(len(y), dtype=np.float32)[:, None, None, None], X.shape)
+    given = {}
+
+    def kept(images, classes, sizes, **options):
+        given[options["random_state"]] = set(np.asarray(images)[:, 0, 0, 0].tolist())
+        return stacked(images[:1], [0], {1: 1})
+
+    stacked = stacks.stack_images
+    monkeypatch.setattr(stacks, "_originals", lambda name: ((X, y), (-1 - X[:100], test[1])))
+    monkeypatch.setattr(stacks, "stack_images", kept)
+    stacks.stacks("MNIST", {1: 3}, seed=4)
+    train, dev, tested = (given[seed] for seed in (12, 13, 14))
+    assert all(len(part) for part in (train, dev, tested))
+    assert len(train | dev | tested) == len(train) + len(dev) + len(tested)
+
+
 def test_courses_are_measured_at_the_moments_asked_for(images):
     task = stacks.stacks("MNIST", {1: 6, 2: 2}, judged={1: 1})
     seen = []

@@ -43,7 +43,7 @@ def is_public(module, name):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_public_names_are_imported(path):
     place = path.relative_to(ROOT).as_posix()
-    if place in KNOWN or place.startswith("papers/adversarial/"):
+    if place in KNOWN:
         return
     found = set(imports(path.read_text("utf-8")))
     if any(module in ("umpteen.neural", "umpteen.multihead") for module, _ in found):

@@ -1,5 +1,7 @@
 """Table 3 and the pictures, on images small enough to wait for."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,27 @@ def small(monkeypatch):
 
 def measured(quick=True):
     return [list(section.measure()) for section in miml.sections(quick)]
+
+
+@pytest.mark.parametrize("method", miml.METHODS)
+def test_settings_are_chosen_on_held_out_bags_and_not_by_test_images(small, method, monkeypatch):
+    asked = []
+
+    def fit(_, size, seed, settings):
+        asked.append((seed, settings))
+        place = miml.CANDIDATES[method].index(settings)
+        held_out = [[0.1, 0.5], [0.9, 0.2], [0.6]][place]
+        test = [0.99, 0.4, 0.98][place] + seed / 10
+        return SimpleNamespace(validation_scores_=held_out, score=lambda *_: test)
+
+    monkeypatch.setattr(miml, "fit_bags", fit)
+    outcome = miml.measure(small, 4, method, n_seeds=3, n_tried=3)
+    first, best, last = miml.CANDIDATES[method]
+    assert asked == [(0, first), (0, best), (0, last), (1, best), (2, best)]
+    assert outcome.accuracies == pytest.approx([40, 50, 60])
+    assert outcome.value().ours == pytest.approx(50)
+    assert outcome.value().spread == pytest.approx(np.std([40, 50, 60], ddof=1))
+    assert f"loss {best['loss']}" in outcome.settings_text()
 
 
 def test_bags_hold_each_image_once_and_its_label(small):

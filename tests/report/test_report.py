@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 import umpteen as um
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+from umpteen.validation import check_labels
 
 TRAIN = [[0], [0], [0], [0, 1], [0, 1], [0, 1], [1, 2], [2, 3], [4]]
 TEST = [[0], [0, 1], [2, 3], [4, 5], []]
@@ -23,7 +24,7 @@ def report():
 
 
 def test_numbers_are_those_of_the_functions(report):
-    chance = um.metrics.propensity(csr_array(um.base.check_labels(TRAIN, n_labels=6)))
+    chance = um.metrics.propensity(csr_array(check_labels(TRAIN, n_labels=6)))
     for k in (1, 3):
         assert report.metrics[f"precision@{k}"] == um.metrics.precision_at_k(TEST, TOP, k)
         assert report.metrics[f"macro F1@{k}"] == um.metrics.macro_f1_at_k(TEST, TOP, k)

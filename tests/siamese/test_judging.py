@@ -248,7 +248,7 @@ def test_new_labels_and_saving_keep_the_judge(model, tmp_path):
     before = again.predict_topk(X[:20], k=5)
     assert before == model.predict_topk(X[:20], k=5)
     new = csr_matrix(np.eye(texts.shape[1], dtype=np.float32)[-3:-2])
-    again.add_labels(new)
+    again.add_labels(label_features=new)
     after = again.predict_topk(X[:20], k=6).to_csr(N_TOPICS + 1).toarray()[:, :N_TOPICS]
     found = before.to_csr(N_TOPICS).toarray()
     np.testing.assert_array_equal(after[found > 0], found[found > 0])
@@ -269,7 +269,7 @@ def test_beside_a_companion_scores_are_geometric_means(monkeypatch):
     monkeypatch.setattr(siamese_xml, "LEAST_BESIDE_COMPANION", 2_000)
     X, Y, texts = topics()
     fused = um.SiameseXML(**SETTINGS, fuse_with=um.LabelTree(verbose=False))
-    fused.fit(X, Y, label_features=texts).add_labels(texts[:1], X[:5], np.ones((5, 1)))
+    fused.fit(X, Y, label_features=texts).add_labels(X[:5], np.ones((5, 1)), texts[:1])
     asked = X[:40]
     top = fused.predict_topk(asked, k=3)
     way = fused._way(fused.label_counts_)

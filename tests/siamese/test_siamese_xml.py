@@ -126,7 +126,7 @@ def test_new_labels_are_found_without_training():
     known = np.asarray(Y[:, :9].sum(axis=1)).ravel() > 0
     model = um.SiameseXML(**SMALL).fit(X[known], Y[known][:, :9], label_features=texts[:9])
     before = model.predict_topk(X[known], k=9)
-    assert model.add_labels(texts[9:]) is model
+    assert model.add_labels(label_features=texts[9:]) is model
     assert model.n_labels_ == N_TOPICS
     top = model.predict_topk(X[~known], k=1)
     assert np.mean(top.labels.ravel() == Y[~known].indices) > 0.8
@@ -136,7 +136,9 @@ def test_new_labels_are_found_without_training():
 
 def test_new_labels_survive_saving(tmp_path):
     X, Y, texts = topics()
-    model = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts).add_labels(texts[:2])
+    model = (
+        um.SiameseXML(**SMALL).fit(X, Y, label_features=texts).add_labels(label_features=texts[:2])
+    )
     model.save(tmp_path / "model")
     assert um.load(tmp_path / "model").predict_topk(X) == model.predict_topk(X)
 
@@ -146,7 +148,7 @@ def test_new_labels_without_text_are_found_by_their_samples():
     model = um.SiameseXML(**SMALL).fit(X[:60], Y[:60], label_features=texts)
     empty = csr_matrix((1, X.shape[1]), dtype=np.float32)
     unlike = csr_matrix(np.eye(X.shape[1], dtype=np.float32)[:3].sum(axis=0, keepdims=True))
-    model.add_labels(empty, X=unlike, Y=[[0]])
+    model.add_labels(unlike, [[0]], empty)
     assert model.predict_topk(unlike, k=1).labels.tolist() == [[N_TOPICS]]
 
 
@@ -282,9 +284,9 @@ def test_other_bad_input_is_refused():
         um.SiameseXML(modules=("embed", "embed")).fit(X, Y)
     model = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
     with pytest.raises(FeaturesError, match="label_features has 3 features"):
-        model.add_labels(np.ones((1, 3)))
+        model.add_labels(label_features=np.ones((1, 3)))
     with pytest.raises(LabelsShapeError, match="2 rows but Y has 1"):
-        model.add_labels(texts[:2], X=X[:1], Y=[[0]])
+        model.add_labels(X[:1], [[0]], texts[:2])
 
 
 def test_more_answers_than_the_shortlist_has():

@@ -108,7 +108,7 @@ def test_other_classifiers_are_asked_without_each_word(vectorizer):
         why = tagger.explain(text)
         assert not why.exact
         assert (why.path, why.bias, why.margin) == ((), 0, 0)
-        x = tagger._features([text])
+        x = tagger._state.features([text])
         label = tagger.label_names_.id_of(why.label)
         expected = {}
         for feature in x.indices:
@@ -161,10 +161,10 @@ def test_a_label_that_the_tree_does_not_hold_has_no_words():
 @pytest.mark.parametrize("vectorizer", [None, CountVectorizer()], ids=str)
 def test_neighbours_are_the_most_similar_texts_that_were_kept(vectorizer):
     tagger = fitted(keep_texts=True, vectorizer=vectorizer)
-    rows = tagger._features(TEXTS).toarray().astype(np.float64)
+    rows = tagger._state.features(TEXTS).toarray().astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     for text in TEST[:5]:
-        x = tagger._features([text]).toarray().ravel()
+        x = tagger._state.features([text]).toarray().ravel()
         cosines = rows @ x / np.linalg.norm(x)
         found = tagger.explain(text).neighbours
         assert [one.similarity for one in found] == pytest.approx(
@@ -239,7 +239,10 @@ def test_no_words_can_be_read_too():
 def test_words_are_left_out_one_at_a_time_in_blocks(block, monkeypatch):
     """A book has thousands of words, and as many copies of it do not fit the memory."""
     tagger = Tagger(um.NearestCentroid()).fit(TEXTS, LABELS)
-    x, label = tagger._features([TEXTS[0]]), int(tagger.predict_topk([TEXTS[0]], 1).labels[0, 0])
+    x, label = (
+        tagger._state.features([TEXTS[0]]),
+        int(tagger.predict_topk([TEXTS[0]], 1).labels[0, 0]),
+    )
     monkeypatch.setattr(explanation, "_BLOCK", block)
     found = dict(explanation._by_leaving_out(tagger.classifier_, x, label, {}))
 

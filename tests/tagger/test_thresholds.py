@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
 from umpteen.tagger import Tagger, thresholds
-from umpteen.tagger.thresholds import HeldOut, Thresholds, cut, tune
+from umpteen.tagger.thresholds import HeldOut, Thresholds, tune
 
 from .made_up import make_up
 
@@ -138,7 +138,7 @@ def test_equal_probabilities_are_given_together():
 @given(seeds, digits, st.floats(0, 1, width=32))
 def test_cut_leaves_what_is_high_enough_at_the_front(seed, digits, least):
     _, top, _ = held_out(seed, digits=digits)
-    found = cut(top, least)
+    found = top.cut(least)
     for row in range(len(top)):
         kept = [
             (label, p)

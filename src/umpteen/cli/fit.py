@@ -31,7 +31,7 @@ def fit(
     ] = False,
     no_calibrate: Annotated[
         bool,
-        typer.Option("--no-calibrate", help="Half of the time, but scores are no probabilities."),
+        typer.Option("--no-calibrate", help="Quicker, but scores are no probabilities."),
     ] = False,
     max_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Refuse to need more, such as 4GB.")

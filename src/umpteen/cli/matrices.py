@@ -30,13 +30,12 @@ def answer_matrix(
 ) -> Iterator[tuple["Samples", list[Any]]]:
     """The samples of a file and the numbers of their labels, with scores."""
     from umpteen.tagger.tagger import _K, _K_BY_THRESHOLD
-    from umpteen.tagger.thresholds import cut
 
     if isinstance(threshold, str):
         raise UsageError(f"--threshold {threshold} needs a model of texts; give a score, as 0.7")
     samples = read_matrices(file, reading, classifier)
     top = classifier.predict_topk(samples.X, k or (_K if threshold is None else _K_BY_THRESHOLD))
-    top = top if threshold is None else cut(top, threshold)
+    top = top if threshold is None else top.cut(threshold)
     yield samples, top.names(range(classifier.n_labels_))
 
 

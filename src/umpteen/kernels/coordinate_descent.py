@@ -68,32 +68,37 @@ def _square_norms(indptr, data):
 
 @inlined
 def squared_hinge(
-    indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs, seed, weights
+    indptr, indices, data, targets, first, n, cost, positive_weight, tolerance, max_epochs, seed,
+    alphas, weights,
 ):  # fmt: skip
     """Minimise |w|^2 / 2 + sum c_i max(0, 1 - y_i w.x_i)^2 for sixteen targets at once.
 
-    `targets` (samples, 16) holds +1 / -1; c is `cost`, times `positive_weight` where y is +1.
-    `weights` (features, 16) starts at zero and receives the result. Samples whose projected
+    The sum is over the first `n` samples. `targets` (samples, 16) holds +1 / -1; c is `cost`, times
+    `positive_weight` where y is +1. The multipliers `alphas` (samples, 16) and `weights`
+    (features, 16) start at zero, or where an earlier call left them that had the samples before
+    `first`: then the others are visited until they fit in, before all are. Samples whose projected
     gradients are well below `tolerance` in all lanes are set aside until the rest has converged
     (shrinking, in a form that also works where few multipliers are at their bound); the end is
     a full pass without a violation, or `max_epochs` times the samples. Costs sixteen
     multiplications per stored value and visit, twice that if the weights change. Returns the
     number of visits.
     """
-    n = len(indptr) - 1
-    alphas = np.zeros((n, simd.WIDTH), np.float32)
     squares = _square_norms(indptr, data)
     soft = np.float32(0.5 / cost)
     softer = np.float32(0.5 / (cost * positive_weight)) - soft  # what positives add to `soft`
     zero = simd.spread(np.float32(0))
     half = simd.spread(np.float32(0.5))
     one = simd.spread(np.float32(1))
-    order = _rows(n)
-    n_active = n
+    order = np.empty(n, np.int64)
+    for row in range(first, n):
+        order[row - first] = row
+    for row in range(first):
+        order[n - first + row] = row
+    n_active, n_all = n - first, n
     state = first_state(seed)
     visits = 0
     while visits < max_epochs * n:
-        everyone = n_active == n
+        everyone = n_active == n_all
         state = shuffle(order, n_active, state)
         worst = np.float32(0)
         position = 0
@@ -123,7 +128,7 @@ def squared_hinge(
         if worst <= tolerance:
             if everyone:
                 break
-            n_active = n
+            n_active = n_all
     return visits
 
 
@@ -150,19 +155,21 @@ def _logistic_step(alpha, slope, curvature, cost):
 
 @inlined
 def logistic_regression(
-    indptr, indices, data, targets, cost, positive_weight, tolerance, max_epochs, seed, weights
+    indptr, indices, data, targets, first, n, cost, positive_weight, tolerance, max_epochs, seed,
+    alphas, weights,
 ):  # fmt: skip
     """Minimise |w|^2 / 2 + sum c_i log(1 + exp(-y_i w.x_i)) for sixteen targets at once.
 
-    Arguments as in `squared_hinge`; stops when no dual variable's gradient was above
-    `tolerance` before its step. Each visit costs up to sixteen small Newton iterations on top.
+    Arguments as in `squared_hinge`, but `alphas` in float64 and
+    `first` has no effect; stops when no dual variable's
+    gradient was above `tolerance` before its step. Each visit costs up to sixteen small Newton
+    iterations on top.
     """
-    n = len(indptr) - 1
     squares = _square_norms(indptr, data)
-    alphas = np.empty((n, simd.WIDTH), np.float64)
     for row in range(n):
         for lane in range(simd.WIDTH):
-            alphas[row, lane] = min(1e-3 * cost, 1e-8)
+            if alphas[row, lane] == 0:
+                alphas[row, lane] = min(1e-3 * cost, 1e-8)
     scores = np.empty((1, simd.WIDTH), np.float32)
     steps = np.empty((1, simd.WIDTH), np.float32)
     order = _rows(n)

@@ -8,7 +8,13 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 
-from umpteen.base import ExtremeClassifier
+from umpteen.base import (
+    AddsLabels,
+    ExtremeClassifier,
+    KnowsFeatures,
+    RefitsLabels,
+    RemovesLabels,
+)
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.linear.editing import without_labels
 from umpteen.linear.label_texts import LabelTexts
@@ -22,7 +28,7 @@ from umpteen.validation import as_csr, check_features, check_label, check_labels
 _ANY_NUMBER = 2**31 - 1
 
 
-class LabelChanges(ExtremeClassifier):
+class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, ExtremeClassifier):
     """What `LabelTree` can do after `fit`."""
 
     trees_: Annotated[list[Annotated[Tree, Given("features", "labels")]], NotEmpty()]
@@ -34,8 +40,9 @@ class LabelChanges(ExtremeClassifier):
     trust: bool
 
     def add_labels(
-        self, X: Any, Y: Any, label_features: Any = None, *, negative_weight: float = 1.0
-    ) -> Self:
+        self, X: Any = None, Y: Any = None, label_features: Any = None, *,
+        negative_weight: float = 1.0,
+    ) -> Self:  # fmt: skip
         """New labels, without learning the others again.
 
         `Y` has a column for each new label (they are numbered from `n_labels_` on); samples

@@ -1,5 +1,6 @@
 """LabelTree: the strong, fast default."""
 
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -10,7 +11,7 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from umpteen.base import TopK
+from umpteen.base import Estimates, Explains, LearnsFromLabelFeatures, TopK
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
 from umpteen.linear.label_changes import LabelChanges
@@ -36,8 +37,10 @@ from umpteen.validation import (
     check_features,
     check_k,
     check_label,
+    check_rows,
 )
 
+_HELD_OUT = 0.1  # share of samples on which the weight of label features is chosen
 _ANY_NUMBER = 2**31 - 1
 
 
@@ -45,7 +48,7 @@ def _at_least(kind: type, least: float) -> Interval:
     return Interval(kind, least, None, closed="left")
 
 
-class LabelTree(LabelChanges):
+class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
     """Linear classifiers in a tree of labels: strong, fast, small, and able to explain itself.
 
     Similar labels share a leaf. From the root down, classifiers decide which nodes a sample
@@ -193,17 +196,45 @@ class LabelTree(LabelChanges):
 
     def fit(self, X: Any, Y: Any, label_features: Any = None) -> Self:
         """Learn from samples and their labels, and from features of the labels if given."""
+        self._fit(X, Y, label_features, None)
+        return self
+
+    def fit_validated(
+        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
+    ) -> TopK:
+        """Fit on all samples, and return the answers to some that a model without them gives.
+
+        The trees are first trained without the samples of `validation`, then training continues
+        with them, so that both models together cost little more than one.
+        """
+        X, k = check_features(X), check_k(k)
+        held_out = check_rows(validation, X.shape[0], "validation")
+        trial = self._fit(X, Y, label_features, held_out)
+        return trial._topk(X[held_out], min(k, self.n_labels_))
+
+    def _fit(
+        self, X: Any, Y: Any, label_features: Any, held_out: npt.NDArray[np.bool_] | None
+    ) -> "LabelTree":
+        """Fit on all samples; return a model that has not seen those that are held out."""
         X, Y = self._check_fit(X, Y)
         texts = self._check_label_features(label_features)
         if self.max_memory is not None:
             check_budget(self.estimate(X, Y), self.max_memory)
         X = as_csr(X)
         seeds = check_random_state(self.random_state).randint(_ANY_NUMBER, size=self.n_trees)
+        if held_out is None and texts is not None and self.features_in_score == "auto":
+            held_out = np.random.default_rng(int(seeds[0])).random(X.shape[0]) < _HELD_OUT
+        both = [self._fit_tree(X, Y, texts, int(seed), held_out) for seed in seeds]
+        trial = copy(self)
+        trial.trees_, self.trees_ = (
+            [pair[1] or pair[0] for pair in both],
+            [pair[0] for pair in both],
+        )
         if texts is not None:
-            texts = replace(texts, weight=self._weight_of(texts, X, Y, int(seeds[0])))
-        self.trees_ = [self._fit_tree(X, Y, texts, int(seed)) for seed in seeds]
-        self.newcomers_, self.label_texts_ = None, texts
-        return self
+            texts = replace(texts, weight=self._weight_of(texts, X, Y, trial.trees_, held_out))
+        self.newcomers_ = trial.newcomers_ = None
+        self.label_texts_ = trial.label_texts_ = texts
+        return trial
 
     def predict_topk(self, X: Any, k: int = 5, beam_width: int | None = None) -> TopK:
         """The `k` best labels of each sample; a wider beam looks at more of the tree."""
@@ -270,15 +301,22 @@ class LabelTree(LabelChanges):
         more = search_newcomers(self.newcomers_, self.trees_[0], X, k, search)
         return merged(best, more)
 
-    def _fit_tree(self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None, seed: int) -> Tree:
+    def _fit_tree(
+        self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None, seed: int,
+        held_out: npt.NDArray[np.bool_] | None,
+    ) -> tuple[Tree, Tree | None]:  # fmt: skip
         features = None if texts is None else texts.features
         hierarchy = self._grow(label_representation(X, Y, features, self.features_in_tree), Y, seed)
         n_chunks = len(plan_chunks(hierarchy.first_child).chunk_node)
         with progress_bar("Training", n_chunks, self.verbose) as bar:
-            tree = train_tree(X, Y, hierarchy, self._solver(seed), self.n_jobs, bar)
+            tree, trial = train_tree(
+                X, Y, hierarchy, self._solver(seed), self.n_jobs, bar, held_out
+            )
         if self.trust:
             learn_trust(tree, X, Y, self._search(), hierarchy.label_order)
-        return tree
+            if trial is not None:
+                trial.log_trust[:] = tree.log_trust
+        return tree, trial
 
     def _grow(self, rows: csr_matrix, Y: csr_matrix, seed: int) -> Hierarchy:
         known = (np.diff(rows.indptr) > 0) | (np.bincount(Y.indices, minlength=Y.shape[1]) > 0)
@@ -287,14 +325,15 @@ class LabelTree(LabelChanges):
             max_leaf=self.max_leaf, seed=seed, n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
 
-    def _weight_of(self, texts: LabelTexts, X: csr_matrix, Y: csr_matrix, seed: int) -> float:
+    def _weight_of(
+        self, texts: LabelTexts, X: csr_matrix, Y: csr_matrix, trees: list[Tree],
+        held_out: npt.NDArray[np.bool_] | None,
+    ) -> float:  # fmt: skip
         if not isinstance(self.features_in_score, str):
             return float(self.features_in_score)
-        held_out = np.random.default_rng(seed).random(X.shape[0]) < 0.1
-        if not held_out.any() or Y[~held_out].nnz == 0:
+        if held_out is None or not held_out.any() or Y[~held_out].nnz == 0:
             return 0.1
-        tree = self._fit_tree(X[~held_out], Y[~held_out], texts, seed)
-        best = search_trees([tree], X[held_out], texts.n_candidates, self._search())
+        best = search_trees(trees, X[held_out], texts.n_candidates, self._search())
         return choose_weight(texts, X[held_out], Y[held_out], best, self.n_jobs)
 
     def _search(self, beam_width: int | None = None) -> Search:

@@ -37,10 +37,16 @@ _ROUNDING = 1e-4  # rows of unit length in float32 are that long but for this
 
 
 class ChunkTrainer:
-    """Trains single chunks; may be used by several threads at once."""
+    """Trains single chunks; may be used by several threads at once.
 
-    def __init__(self, X: csr_matrix, solver: Solver) -> None:
+    `held_out` marks samples of a validation split.
+    """
+
+    def __init__(
+        self, X: csr_matrix, solver: Solver, held_out: npt.NDArray[np.bool_] | None = None
+    ) -> None:
         self._features, self._solver = frozen_csr(X), solver
+        self._held_out = held_out
         length = _typical_length(X)
         self._prune, self._cost = solver.prune / length, solver.cost / length**2
         self._local_of = parallel.PerThread(lambda: np.full(X.shape[1], -1, np.int32))
@@ -48,29 +54,45 @@ class ChunkTrainer:
     def train(
         self, samples: npt.NDArray[np.int32], member: csr_matrix, first: int, last: int, seed: int
     ) -> Chunk:
-        """Weights of the columns `first` to `last` of `member` (samples, children)."""
-        solver = self._solver
-        return Chunk(
-            *train_chunk(
-                *self._features, samples, *frozen_csr(member)[:2], first, last,
-                self._local_of.value, solver.logistic, self._cost, solver.positive_weight,
-                solver.tolerance, solver.max_epochs, self._prune, solver.seed + seed,
-            )
+        """Return the weights of the columns `first` to `last` of `member` (samples, children)."""
+        return self.train_both(samples, member, first, last, seed)[1]
+
+    def train_both(
+        self, samples: npt.NDArray[np.int32], member: csr_matrix, first: int, last: int, seed: int
+    ) -> tuple[Chunk, Chunk]:
+        """Return a chunk that has not learned from the held-out samples, and one that has.
+
+        The second continues from the first, which costs far less than training it from zero.
+        """
+        solver, n_first = self._solver, len(samples)
+        if self._held_out is not None:
+            held_out = self._held_out[samples]
+            samples = np.concatenate([samples[~held_out], samples[held_out]])
+            n_first -= int(held_out.sum())
+        trial, final = train_chunk(
+            *self._features, samples, n_first, *frozen_csr(member)[:2], first, last,
+            self._local_of.value, solver.logistic, self._cost, solver.positive_weight,
+            solver.tolerance, solver.max_epochs, self._prune, solver.seed + seed,
         )  # fmt: skip
+        return Chunk(*trial), Chunk(*final)
 
 
 def train_tree(
-    X: csr_matrix, Y: csr_matrix, hierarchy: Hierarchy, solver: Solver, n_jobs: int | None, bar: Bar
-) -> Tree:
-    """The tree with its classifiers, layer by layer.
+    X: csr_matrix, Y: csr_matrix, hierarchy: Hierarchy, solver: Solver, n_jobs: int | None,
+    bar: Bar, held_out: npt.NDArray[np.bool_] | None = None,
+) -> tuple[Tree, Tree | None]:  # fmt: skip
+    """Train the classifiers of a tree layer by layer; with `held_out`, also without these samples.
+
+    Both trees have the same hierarchy, and their nodes the same candidates for negatives.
 
     A node learns from the samples that have a label below it (the root from all, so that those
     without labels count against every label), and with `hard_negatives` also from those that
     the layers above would send there among their best.
     """
     plan = plan_chunks(hierarchy.first_child)
-    trainer = ChunkTrainer(X, solver)
+    trainer = ChunkTrainer(X, solver, held_out)
     chunks: list[Chunk] = []
+    trial: list[Chunk] = []
     reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
     for nodes, member in zip(hierarchy.layers(), memberships(Y, hierarchy), strict=True):
         if chunks and solver.hard_negatives:
@@ -81,11 +103,15 @@ def train_tree(
             (samples[plan.chunk_node[chunk] - nodes.start], member, *plan.bounds(chunk), chunk)
             for chunk in range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
         ]
-        chunks += parallel.run(
-            lambda task: trainer.train(*task), tasks, n_jobs=n_jobs, done=lambda _: bar.advance()
-        )
+        both = parallel.run(
+            lambda task: trainer.train_both(*task), tasks, n_jobs=n_jobs,
+            done=lambda _: bar.advance(),
+        )  # fmt: skip
+        trial += [each[0] for each in both]
+        chunks += [each[1] for each in both]
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
-    return assemble(hierarchy, chunks, X.shape[1])
+    tree = assemble(hierarchy, chunks, X.shape[1])
+    return tree, None if held_out is None else assemble(hierarchy, trial, X.shape[1])
 
 
 def learn_trust(

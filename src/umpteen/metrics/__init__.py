@@ -16,7 +16,13 @@ from umpteen.metrics.confusion import most_confused
 from umpteen.metrics.macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
 from umpteen.metrics.pairs import filter_pairs
 from umpteen.metrics.per_label import per_label
-from umpteen.metrics.propensity import PROPENSITY_CONSTANTS, propensity, psndcg_at_k, psp_at_k
+from umpteen.metrics.propensity import (
+    PROPENSITY_CONSTANTS,
+    LabelCounts,
+    propensity,
+    psndcg_at_k,
+    psp_at_k,
+)
 from umpteen.metrics.ranking import coverage_at_k, f1_at_k, ndcg_at_k, precision_at_k, recall_at_k
 from umpteen.metrics.reliability import (
     expected_calibration_error,
@@ -35,6 +41,7 @@ from umpteen.metrics.sets import (
 __all__ = [
     "PROPENSITY_CONSTANTS",
     "CollapseMeasures",
+    "LabelCounts",
     "classifier_simplex",
     "collapse_measures",
     "coverage_at_k",

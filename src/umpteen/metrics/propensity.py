@@ -21,12 +21,30 @@ from umpteen.validation import check_labels
 PROPENSITY_CONSTANTS = {"wikipedia": (0.5, 0.4), "amazon": (0.6, 2.6), "other": (0.55, 1.5)}
 
 
+@dataclass(frozen=True, eq=False)
+class LabelCounts:
+    """How many of the training samples have each label: all that propensities depend on."""
+
+    counts: npt.NDArray[np.integer]
+    n_samples: int
+
+    @classmethod
+    def of(cls, Y_train: Any) -> "LabelCounts":
+        """Count the labels of training samples.
+
+        >>> LabelCounts.of([[0], [0, 1]]).counts
+        array([2, 1])
+        """
+        labels = check_labels(Y_train, name="Y_train")
+        return cls(np.bincount(labels.indices, minlength=labels.shape[1]), labels.shape[0])
+
+
 def propensity(Y_train: Any, a: float = 0.55, b: float = 1.5) -> FloatArray:
     """Chance that a relevant label was actually annotated, per label (Jain et al. 2016).
 
     Rare labels are missed more often, so their propensity is lower; `a` and `b` are the data
     set's constants (`PROPENSITY_CONSTANTS`). Labels are counted in the training data. For one
-    or two samples the formula leaves [0, 1], and the answer is 1.
+    or two samples the formula leaves [0, 1], and the answer is 1. `Y_train` may be `LabelCounts`.
 
     >>> propensity([[0], [0], [0], [0, 1]]).round(3)
     array([0.8  , 0.721])
@@ -35,9 +53,8 @@ def propensity(Y_train: Any, a: float = 0.55, b: float = 1.5) -> FloatArray:
     """
     if not (0 <= a < np.inf and 0 < b < np.inf):
         raise ParameterError(f"a={a} and b={b} are not possible: a must be >= 0, b above 0")
-    labels = check_labels(Y_train, name="Y_train")
-    counts = np.bincount(labels.indices, minlength=labels.shape[1])
-    return propensity_by_counts(counts, labels.shape[0], a, b)
+    known = Y_train if isinstance(Y_train, LabelCounts) else LabelCounts.of(Y_train)
+    return propensity_by_counts(known.counts, known.n_samples, a, b)
 
 
 def propensity_by_counts(

@@ -13,7 +13,7 @@ from umpteen.metrics.confusion import Confused, most_confused
 from umpteen.metrics.hits import Hits, judge
 from umpteen.metrics.inputs import check_answers, check_ks, check_pair, n_answers
 from umpteen.metrics.per_label import label_table
-from umpteen.metrics.propensity import Scored, psndcg, psp
+from umpteen.metrics.propensity import LabelCounts, Scored, psndcg, psp
 from umpteen.metrics.propensity import propensity as propensity_of
 from umpteen.metrics.reliability import reliability, thresholds_of
 from umpteen.report.report import Example, Report
@@ -50,8 +50,9 @@ def evaluate(
 ) -> Report:
     """Everything about the answers `top` to samples whose labels are `Y_test`.
 
-    With `Y_train`, also the metrics scored by propensity (`a` and `b` are its constants, see
-    `propensity`; or give the propensities themselves) and labels grouped by their frequency.
+    With `Y_train` (or `metrics.LabelCounts` of it), also the metrics scored by propensity (`a` and
+    `b` are its constants, see `propensity`; or give the propensities themselves) and labels
+    grouped by their frequency.
     With `label_names`, also every label's own quality and the labels that are confused. With
     `probabilities=True`, scores are taken as probabilities and held against what is right.
     `examples`, `title` and `facts` are shown on the page (`to_html`).
@@ -66,8 +67,10 @@ def evaluate(
     ks = check_ks(ks)
     counts = None
     if Y_train is not None:
-        Y_test, Y_train = check_pair(Y_test, Y_train, ("Y_test", "Y_train"))
-        counts = np.bincount(Y_train.indices, minlength=Y_train.shape[1])
+        if not isinstance(Y_train, LabelCounts):
+            Y_test, Y_train = check_pair(Y_test, Y_train, ("Y_test", "Y_train"))
+            Y_train = LabelCounts.of(Y_train)
+        counts = Y_train.counts
         propensity = propensity_of(Y_train, a, b) if propensity is None else propensity
     hits = judge(Y_test, top, ks, None if propensity is None else np.size(propensity))
     report = _measured(hits, tuple(ks), propensity, counts)

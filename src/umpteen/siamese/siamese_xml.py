@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterator
-from inspect import signature
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -13,7 +12,15 @@ from scipy.sparse import csr_matrix, diags, vstack
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from umpteen.base import ExtremeClassifier, TopK
+from umpteen.base import (
+    AddsLabels,
+    ExtremeClassifier,
+    KnowsFeatures,
+    LearnsFromLabelFeatures,
+    RemovesLabels,
+    TopK,
+    is_able,
+)
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.metrics.propensity import propensity_by_counts
 from umpteen.neural.checkpoint import Keeper
@@ -75,7 +82,9 @@ _NOT_OF_THE_RESULT = (
 )  # fmt: skip
 
 
-class SiameseXML(ExtremeClassifier):
+class SiameseXML(
+    LearnsFromLabelFeatures, AddsLabels, RemovesLabels, KnowsFeatures, ExtremeClassifier
+):
     """Samples and labels in one space: for labels with texts of their own, also rare and new ones.
 
     After Dahiya et al. 2021. One encoder makes vectors of samples and of label features, so that a
@@ -135,7 +144,7 @@ class SiameseXML(ExtremeClassifier):
     >>> model = SiameseXML(dim=16, random_state=0).fit(X, [[0], [0], [1]], label_features=texts)
     >>> model.predict_topk(X, k=1).labels.ravel()
     array([0, 0, 1], dtype=int32)
-    >>> model.add_labels([[0, 0, 1, 0]]).predict_topk([[0, 0, 1, 0]], k=1).labels
+    >>> model.add_labels(label_features=[[0, 0, 1, 0]]).predict_topk([[0, 0, 1, 0]], k=1).labels
     array([[2]], dtype=int32)
     """
 
@@ -339,14 +348,24 @@ class SiameseXML(ExtremeClassifier):
         self._check_fitted()
         return self.towers_[0].classifiers
 
-    def add_labels(self, label_features: Any, X: Any = None, Y: Any = None) -> Self:
-        """New labels by their features, without training; they are numbered from `n_labels_` on.
+    def add_labels(
+        self, X: Any = None, Y: Any = None, label_features: Any = None, *,
+        negative_weight: float = 1.0,
+    ) -> Self:  # fmt: skip
+        """Add labels by their features, without training; they are numbered from `n_labels_` on.
 
         With samples `X` of them (`Y` has a column for each new label), they get centroids too,
-        and a label without features is found by those. A companion does not know new labels: with
+        and a label without features is found by those. `negative_weight` has no effect, since
+        nothing is trained. A companion does not know new labels: with
         learned weights the towers judge these alone, with fixed ones its score counts as 0.
         """
         self._check_fitted()
+        if (X is None) != (Y is None):
+            raise ParameterError("add_labels takes samples X and their labels Y, or neither")
+        if label_features is None:
+            if Y is None:
+                raise ParameterError("add_labels needs label_features, or samples X and labels Y")
+            label_features = no_rows(check_labels(Y).shape[1], self.n_features_in_)
         features = as_csr(
             check_features(
                 label_features, n_features=self.n_features_in_, name="label_features",
@@ -354,8 +373,6 @@ class SiameseXML(ExtremeClassifier):
             )
         )  # fmt: skip
         n_new = features.shape[0]
-        if (X is None) != (Y is None):
-            raise ParameterError("add_labels takes samples X and their labels Y, or neither")
         if X is None:
             samples, labels = no_rows(0, self.n_features_in_), no_rows(0, n_new)
         else:
@@ -482,7 +499,7 @@ class SiameseXML(ExtremeClassifier):
             return None
         companion = clone(self.fuse_with)
         more = {}
-        if label_features is not None and "label_features" in signature(companion.fit).parameters:
+        if label_features is not None and is_able(companion, LearnsFromLabelFeatures):
             more["label_features"] = label_features
         return companion.fit(X, Y, **more)  # type: ignore[no-any-return]
 

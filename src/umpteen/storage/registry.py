@@ -15,6 +15,7 @@ Members: TypeAlias = dict[str, Any]
 Upgrade: TypeAlias = Callable[[Members, Members], object]
 
 MOVED: dict[tuple[str, str], tuple[str, str]] = {
+    ("umpteen.tagger.held_out", "HeldOut"): ("umpteen.tagger.calibration", "HeldOut"),
     ("umpteen.softmax.training", "Kept"): ("umpteen.softmax.training", "Checkpoint"),
 }
 """Where classes of ours went, as (module, name): old models name them by where they were."""

@@ -1,8 +1,8 @@
 """From a classifier's scores to probabilities, learned on samples that it has not seen."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,11 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from umpteen.base import ExtremeClassifier, TopK
+from umpteen.base import TopK
 from umpteen.metrics.hits import found_in
 from umpteen.storage import NotEmpty, Shape, Within, storable
-from umpteen.tagger.held_out import RANKS, HeldOut
 
-_HELD_OUT, _MOST_HELD_OUT, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
+RANKS = 20  # answers per sample that take part
 _FEWEST_ANSWERS = 20  # per step of the isotonic curve
 _FEWEST_STEPS, _MOST_STEPS = 10, 200  # few answers are better cut too fine than all alike
 _LARGEST = 13.0  # margin: its probability is below 1 also in 32 bits and in six digits
@@ -78,30 +77,47 @@ class Calibration:
         return margin, margin - margin[:, :1], total
 
 
-def hold_out(
-    trial: ExtremeClassifier,
-    X: csr_matrix,
-    Y: csr_matrix,
-    label_features: Mapping[str, csr_matrix],
-    seed: int,
-) -> tuple[Calibration | None, HeldOut | None]:
-    """What scores mean, from a trial that does not see the samples that it is asked about.
+@storable
+@dataclass(eq=False, frozen=True)
+class HeldOut:
+    """Answers to samples that were not learned from: probabilities and which are right."""
 
-    Too few samples, or none that gets an answer, tell nothing.
+    labels: Annotated[npt.NDArray[np.int32], Shape("samples", "k"), Within(-1, "labels")]
+    probabilities: Annotated[npt.NDArray[np.float32], Shape("samples", "k")]
+    hits: Annotated[npt.NDArray[np.bool_], Shape("samples", "k")]
+    n_relevant: Annotated[npt.NDArray[np.int64], Shape("labels")]  # samples of each label
+
+    @classmethod
+    def of(cls, top: TopK, Y: csr_matrix) -> "HeldOut":
+        """From answers with probabilities, and the right labels."""
+        n_relevant = np.bincount(Y.indices, minlength=Y.shape[1])
+        return cls(top.labels, top.scores, found_in(Y, top.labels), n_relevant)
+
+    @cached_property
+    def tuned(self) -> dict[str, Any]:
+        """Thresholds that were chosen on these answers, by their metric."""
+        return {}
+
+    def without(self, labels: npt.NDArray[np.int32]) -> "HeldOut":
+        """As if some labels were neither answered nor relevant."""
+        gone = np.isin(self.labels, labels)
+        n_relevant = self.n_relevant.copy()
+        n_relevant[labels] = 0
+        return HeldOut(
+            np.where(gone, -1, self.labels), self.probabilities, self.hits & ~gone, n_relevant
+        )
+
+
+def calibrated(top: TopK, Y: csr_matrix) -> tuple[Calibration | None, HeldOut | None]:
+    """Return what scores mean, and the probabilities, from answers to a validation split.
+
+    If no sample got an answer, nothing can be learned.
     """
-    n = X.shape[0]
-    drawn = np.zeros(n, bool)
-    size = min(round(_HELD_OUT * n), _MOST_HELD_OUT)
-    drawn[np.random.default_rng(seed).permutation(n)[:size]] = True
-    drawn &= np.diff(X.indptr) > 0  # texts without known words are never answered
-    if n < _FEWEST or Y[~drawn].nnz == 0:
-        return None, None
-    trial.fit(X[~drawn], Y[~drawn], **label_features)
-    top = trial.predict_topk(X[drawn], RANKS).padded(RANKS)
+    top = top.padded(RANKS)
     if not (top.labels >= 0).any():
         return None, None
-    calibration = Calibration.learn(top, found_in(Y[drawn], top.labels))
-    return calibration, HeldOut.of(calibration(top), Y[drawn])
+    calibration = Calibration.learn(top, found_in(Y, top.labels))
+    return calibration, HeldOut.of(calibration(top), Y)
 
 
 def _falling(

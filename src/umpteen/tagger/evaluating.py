@@ -1,25 +1,23 @@
 """How good a tagger is on texts that it has not seen."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_matrix
 
 from umpteen.base import TopK
+from umpteen.metrics import LabelCounts
 from umpteen.metrics.inputs import check_ks
 from umpteen.report import Example, Report, evaluate
-
-if TYPE_CHECKING:
-    from umpteen.tagger.tagger import Tagger
+from umpteen.tagger.explanation import explain_tag
+from umpteen.tagger.state import State
 
 _WORDS = 8
 _ANSWERS = 20  # per text that probabilities are judged by
 
 
 def evaluate_tagger(
-    tagger: "Tagger",
+    state: State,
     texts: list[str],
     lists: list[list[str]],
     ks: Iterable[int],
@@ -31,52 +29,46 @@ def evaluate_tagger(
     Labels that the tagger does not know are relevant all the same, and missed.
     """
     ks = tuple(check_ks(ks))
-    names = tagger.label_names_.with_unknown(lists)
-    top = tagger.predict_topk(texts, max(_ANSWERS, *ks))
+    names = state.label_names.with_unknown(lists)
+    unknown = np.zeros(len(names) - len(state.label_counts), np.int64)
+    top = state.answer(state.features(texts), min(max(_ANSWERS, *ks), len(state.label_names)))
     return evaluate(
         top,
         names.matrix(lists),
-        _like_training(tagger.label_counts_, (tagger.n_samples_, len(names))),
+        LabelCounts(np.append(state.label_counts, unknown), state.n_samples),
         ks=ks,
         label_names=names.names,
-        probabilities=tagger.calibration_ is not None,
-        examples=_examples(tagger, texts, lists, top.first(max(ks)), n_examples),
+        probabilities=state.calibration is not None,
+        examples=_examples(state, texts, lists, top.first(max(ks)), n_examples),
         title=title,
-        facts=_facts(tagger),
+        facts=_facts(state),
     )
 
 
-def _like_training(counts: npt.NDArray[np.int64], shape: tuple[int, int]) -> csr_matrix:
-    """A label matrix with as many samples, and as many of each label, as the training part's.
-
-    That is all that propensities and frequencies look at. Label l is on the first counts[l].
-    """
-    columns = np.repeat(np.arange(len(counts)), counts)
-    rows = np.arange(len(columns)) - np.repeat(np.cumsum(counts) - counts, counts)
-    ones = np.ones(len(columns), np.float32)
-    return csr_matrix((ones, (rows, columns)), shape=shape)
-
-
 def _examples(
-    tagger: "Tagger", texts: list[str], lists: list[list[str]], top: TopK, n: int
+    state: State, texts: list[str], lists: list[list[str]], top: TopK, n: int
 ) -> list[Example]:
     drawn = np.random.default_rng(0).permutation(len(texts))[:n]
-    answered = top[drawn].names(tagger.label_names_.names) if len(drawn) else []
+    answered = top[drawn].names(state.label_names.names) if len(drawn) else []
     return [
         Example(
             text=texts[row],
             expected=lists[row],
             answered=tags,
-            words=tagger.explain(texts[row], tags[0][0]).words[:_WORDS] if tags else [],
+            words=_reasons(state, texts[row], tags[0][0]) if tags else [],
         )
         for row, tags in zip(drawn.tolist(), answered, strict=True)
     ]
 
 
-def _facts(tagger: "Tagger") -> dict[str, Any]:
+def _reasons(state: State, text: str, name: str) -> list[tuple[str, float]]:
+    return explain_tag(state, text, state.label_names.id_of(name)).words[:_WORDS]
+
+
+def _facts(state: State) -> dict[str, Any]:
     return {
-        "Classifier": type(tagger.classifier_).__name__,
-        "Training texts": tagger.n_samples_,
-        "Labels": len(tagger.label_names_.ids),
-        "Features": tagger.n_features,
+        "Classifier": type(state.classifier).__name__,
+        "Training texts": state.n_samples,
+        "Labels": len(state.label_names.ids),
+        "Features": state.n_features,
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,7 @@ from umpteen.base import ExtremeClassifier
 from umpteen.errors import LabelsError
 from umpteen.linear import LabelTree
 from umpteen.linear.explanation import Explanation
-
-if TYPE_CHECKING:
-    from umpteen.tagger.tagger import Tagger
+from umpteen.tagger.state import State
 
 Tags = list[tuple[str, float]]
 
@@ -96,41 +94,41 @@ class TagExplanation:
         return captured.get().rstrip()
 
 
-def explain_tag(tagger: "Tagger", text: str, label: int | None = None) -> TagExplanation:
+def explain_tag(state: State, text: str, label: int | None = None) -> TagExplanation:
     """Why a text gets a label, by default its best one."""
-    x = tagger._features([text])
-    label = _best_label(tagger, x, text) if label is None else label
-    words, classifier = tagger._words.of_text(text), tagger.classifier_
+    x = state.features([text])
+    label = _best_label(state, x, text) if label is None else label
+    words, classifier = state.words.of_text(text), state.classifier
     found = TagExplanation(
-        label=tagger.label_names_.names[label],
-        probability=_probability(tagger, x, label),
+        label=state.label_names.names[label],
+        probability=_probability(state, x, label),
         words=[],
-        neighbours=_neighbours(tagger, x),
+        neighbours=_neighbours(state, x),
     )
     if isinstance(classifier, LabelTree):
         tree = classifier.explain(x, label)
         found = replace(found, text_similarity=tree.cosine, text_weight=tree.text_weight)
         if tree.paths:
-            return _with_tree(found, tree, words, _best_first(tagger, x), tagger)
+            return _with_tree(found, tree, words, _best_first(state, x), state)
     return replace(found, words=_by_leaving_out(classifier, x, label, words), exact=False)
 
 
-def _best_label(tagger: "Tagger", x: csr_matrix, text: str) -> int:
-    best = int(tagger._answer(x, 1).labels[0, 0])
+def _best_label(state: State, x: csr_matrix, text: str) -> int:
+    best = int(state.answer(x, 1).labels[0, 0])
     if best < 0:
         raise LabelsError(f"{text!r:.60} gets no label, as no word of it is known: name one")
     return best
 
 
-def _probability(tagger: "Tagger", x: csr_matrix, label: int) -> float:
+def _probability(state: State, x: csr_matrix, label: int) -> float:
     """Of one label for one text; 0 where it is not among the best hundred."""
-    top = tagger._answer(x, min(_MOST_ASKED, len(tagger.label_names_)))
+    top = state.answer(x, min(_MOST_ASKED, len(state.label_names)))
     return float(top.scores[top.labels == label].sum())
 
 
 def _with_tree(
     found: TagExplanation, tree: Explanation, words: Mapping[int, str], rank: IntArray,
-    tagger: "Tagger",
+    state: State,
 ) -> TagExplanation:  # fmt: skip
     """Every word's part in the label's own decision, and the steps that lead to it.
 
@@ -138,7 +136,7 @@ def _with_tree(
     are those of the first.
     """
     above, own = tree.paths[0].steps[:-1], [path.steps[-1] for path in tree.paths]
-    names = tagger.label_names_.names
+    names = state.label_names.names
     path = tuple(
         PathStep(
             labels=[names[i] for i in step.labels[np.argsort(rank[step.labels])][:_STEP_LABELS]],
@@ -155,26 +153,26 @@ def _with_tree(
     return replace(found, words=parts, path=path, bias=bias, margin=margin)
 
 
-def _best_first(tagger: "Tagger", x: csr_matrix) -> IntArray:
+def _best_first(state: State, x: csr_matrix) -> IntArray:
     """The rank of each label: those that suit the text first, then the most frequent."""
-    rank = np.argsort(np.argsort(-tagger.label_counts_, kind="stable")) + _RANKED
-    best = tagger.classifier_.predict_topk(x, _RANKED).labels[0]
+    rank = np.argsort(np.argsort(-state.label_counts, kind="stable")) + _RANKED
+    best = state.classifier.predict_topk(x, _RANKED).labels[0]
     rank[best[best >= 0]] = np.flatnonzero(best >= 0)
     return rank
 
 
-def _neighbours(tagger: "Tagger", x: csr_matrix) -> tuple[Neighbour, ...]:
-    texts, Y = tagger.replay_.texts, tagger.replay_.Y
+def _neighbours(state: State, x: csr_matrix) -> tuple[Neighbour, ...]:
+    texts, Y = state.replay.texts, state.replay.Y
     if texts is None:
         return ()
-    names = tagger.label_names_.names
+    names = state.label_names.names
     return tuple(
         Neighbour(
             text=texts[row],
             labels=[names[i] for i in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]],
             similarity=similarity,
         )
-        for row, similarity in tagger.replay_.nearest(x, _NEIGHBOURS)
+        for row, similarity in state.replay.nearest(x, _NEIGHBOURS)
     )
 
 

@@ -1,12 +1,12 @@
-"""Labels that come and go, and new samples, without learning everything again."""
+"""Labels that come and go, and new samples, without learning everything again.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+Each function takes the state of a tagger and returns another one; nothing is written into the old.
+"""
+
 from copy import copy
 from dataclasses import replace
-from inspect import signature
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,121 +14,135 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
+from umpteen.base import AddsLabels, RefitsLabels, RemovesLabels, is_able
 from umpteen.errors import LabelsError, ParameterError
-from umpteen.tagger.evidence import seen_features
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.new_labels import NewLabels, examples_of
 from umpteen.tagger.replay import Replay
-from umpteen.tagger.upkeep import check_kept, learn_words
+from umpteen.tagger.state import State, seen_features
+from umpteen.tagger.vectorizing import learn_words
 from umpteen.validation import check_names
 
-if TYPE_CHECKING:
-    from umpteen.tagger.tagger import Tagger
+_MANY_NEW = 0.2  # share of labels that were added, from which on a new fit is worth its time
+
+Changed = tuple[State, str | None]  # and what there was no room for
 
 
-@contextmanager
-def all_or_nothing(tagger: "Tagger") -> Iterator["Tagger"]:
-    """A copy to change, which takes the tagger's place unless an error or Ctrl-C comes first.
-
-    Changes replace what the tagger has learned and never write into it. At the end, as many
-    samples are kept as `replay` allows.
-    """
-    draft = copy(tagger)
-    draft.vectorizer_, draft.classifier_ = copy(tagger.vectorizer_), copy(tagger.classifier_)
-    yield draft
-    draft.replay_ = draft.replay_.redrawn(draft.replay, draft.random_state, draft.label_counts_)
-    tagger.__dict__.update(draft.__dict__)  # one step, which cannot be interrupted
-
-
-def add_labels(tagger: "Tagger", names: Any, texts: Any, examples: Any) -> str | None:
-    """Give the tagger new labels: see `Tagger.add_labels`. Returns what had no room."""
+def add_labels(state: State, names: Any, texts: Any, examples: Any) -> Changed:
+    """Return the state with new labels: see `Tagger.add_labels`."""
     new = NewLabels.checked(names, texts, examples)
     for name in new.names:
-        if name in tagger.label_names_.ids:
+        if name in state.label_names.ids:
             raise LabelsError(
                 f"{name!r} is a label already: use partial_fit to give it more examples"
             )
-    check_kept(tagger)
-    with all_or_nothing(tagger) as draft:
-        return _learn_new(draft, new)
+    check_kept(state)
+    return _with_new(_copied(state), new)
 
 
-def learn_more(tagger: "Tagger", texts: list[str], lists: list[list[str]]) -> str | None:
-    """More samples: see `Tagger.partial_fit`. Returns what had no room."""
-    names = sorted(set(chain.from_iterable(lists)) - tagger.label_names_.ids.keys())
-    with all_or_nothing(tagger) as draft:
-        if names:
-            _learn_new(draft, NewLabels(names, examples_of(texts, lists, names), {}))
-        no_room = learn_words(draft.vectorizer_, texts)
-        _learn_samples(draft, texts, lists, names)
-    return no_room
+def learn_more(state: State, texts: list[str], lists: list[list[str]]) -> Changed:
+    """Return the state after more samples: see `Tagger.partial_fit`."""
+    check_kept(state)
+    names = sorted(set(chain.from_iterable(lists)) - state.label_names.ids.keys())
+    state = _copied(state)
+    if names:
+        state, _ = _with_new(state, NewLabels(names, examples_of(texts, lists, names), {}))
+    no_room = learn_words(state.vectorizer, texts)
+    return _with_samples(state, texts, lists, names), no_room
 
 
-def remove_labels(tagger: "Tagger", names: Any) -> None:
-    """Take labels from the tagger: see `Tagger.remove_labels`."""
+def remove_labels(state: State, names: Any) -> State:
+    """Return the state without some labels: see `Tagger.remove_labels`."""
     names = check_names(names)
-    left = tagger.label_names_.without(names)
-    ids = np.array([tagger.label_names_.id_of(name) for name in names], np.int32)
+    left = state.label_names.without(names)
+    ids = np.array([state.label_names.id_of(name) for name in names], np.int32)
     if len(left.ids) == 0:
         raise LabelsError("these are all labels that there are; at least one must stay")
     stays = ~np.isin(np.arange(len(left)), ids)
-    Y = csr_matrix(tagger.replay_.Y @ sparse.diags(stays, dtype=np.float32), dtype=np.float32)
+    Y = csr_matrix(state.replay.Y @ sparse.diags(stays, dtype=np.float32), dtype=np.float32)
     Y.eliminate_zeros()
-    with all_or_nothing(tagger) as draft:
-        if hasattr(draft.classifier_, "remove_labels"):
-            draft.classifier_.remove_labels(ids)
-        else:
-            _learn_again(draft, replace(draft.replay_, Y=Y))
-        draft.label_names_, draft.replay_ = left, replace(draft.replay_, Y=Y)
-        draft.label_counts_ = draft.label_counts_ * stays
-        if draft.held_out_ is not None:
-            draft.held_out_ = draft.held_out_.without(ids)
-
-
-def _learn_new(tagger: "Tagger", new: NewLabels) -> str | None:
-    samples = list(dict.fromkeys(chain.from_iterable(new.examples.values())))
-    grown = tagger.label_names_.with_new(new.names)
-    Y = _labels_of(samples, new, grown)
-    no_room = learn_words(tagger.vectorizer_, samples)
-    X = tagger._features(samples)
-    _check_words(X, Y, grown)
-    replay = tagger.replay_.widened(len(grown)).joined(X, Y, samples)
-    own_texts = tagger._features([new.own_texts.get(name, "") for name in new.names])
-    if hasattr(tagger.classifier_, "add_labels"):
-        first = len(tagger.label_names_)
-        more: dict[str, Any] = {}
-        if "negative_weight" in signature(tagger.classifier_.add_labels).parameters:
-            more["negative_weight"] = tagger.n_samples_ / len(tagger.replay_)
-        tagger.classifier_.add_labels(
-            X=replay.X, Y=replay.Y[:, first:], label_features=own_texts, **more
-        )
+    replay = replace(state.replay, Y=Y)
+    state = _copied(state)
+    if is_able(state.classifier, RemovesLabels):
+        state.classifier.remove_labels(ids)  # type: ignore[attr-defined]
     else:
-        _learn_again(tagger, replay)
-    _adopt(tagger, replay)
-    tagger.label_names_ = grown
-    tagger.n_added_ += len(new.names)
-    _make_room(tagger, len(new.names))
-    return no_room
+        state = _learned_again(state, replay)
+    return replace(
+        state,
+        label_names=left,
+        replay=replay,
+        label_counts=state.label_counts * stays,
+        held_out=None if state.held_out is None else state.held_out.without(ids),
+    )
 
 
-def _learn_samples(
-    tagger: "Tagger", texts: list[str], lists: list[list[str]], learned: list[str]
-) -> None:
+def rebuild_due(state: State) -> str | None:
+    """Return why a new `fit` would be worth its time, or None."""
+    ids = state.label_names.ids
+    first_new = len(state.label_names) - state.n_added
+    n_new = sum(label >= first_new for label in ids.values())
+    if n_new <= _MANY_NEW * len(ids):
+        return None
+    return (
+        f"{n_new:,} of {len(ids):,} labels were added after the last fit, and every text is asked "
+        "about each of them: fit again for quicker answers"
+    )
+
+
+def check_kept(state: State) -> None:
+    """Refuse to learn where no training samples were kept."""
+    if len(state.replay) == 0:
+        raise ParameterError(
+            "this tagger kept no training samples (replay=0), so nothing shows what a label "
+            "is not: fit with replay=20_000, say"
+        )
+
+
+def _copied(state: State) -> State:
+    """What methods of the vectorizer and the classifier change, they change in these copies."""
+    return replace(state, vectorizer=copy(state.vectorizer), classifier=copy(state.classifier))
+
+
+def _with_new(state: State, new: NewLabels) -> Changed:
+    samples = list(dict.fromkeys(chain.from_iterable(new.examples.values())))
+    grown = state.label_names.with_new(new.names)
+    Y = _labels_of(samples, new, grown)
+    no_room = learn_words(state.vectorizer, samples)
+    X = state.features(samples)
+    _check_words(X, Y, grown)
+    replay = state.replay.widened(len(grown)).joined(X, Y, samples)
+    own_texts = state.features([new.own_texts.get(name, "") for name in new.names])
+    if is_able(state.classifier, AddsLabels):
+        state.classifier.add_labels(  # type: ignore[attr-defined]
+            replay.X, replay.Y[:, len(state.label_names) :], own_texts,
+            negative_weight=state.n_samples / len(state.replay),
+        )  # fmt: skip
+    else:
+        state = _learned_again(state, replay)
+    state = _with_room(_adopted(state, replay), len(new.names))
+    return replace(state, label_names=grown, n_added=state.n_added + len(new.names)), no_room
+
+
+def _with_samples(
+    state: State, texts: list[str], lists: list[list[str]], learned: list[str]
+) -> State:
     """Labels that were `learned` just now are left out."""
-    X, Y = tagger._features(texts), tagger.label_names_.matrix(lists)
-    replay = tagger.replay_.joined(X, Y, texts, corrected=True)
-    corrected = csr_matrix(replay.Y[: len(tagger.replay_)] - tagger.replay_.Y)
+    X, Y = state.features(texts), state.label_names.matrix(lists)
+    replay = state.replay.joined(X, Y, texts, corrected=True)
+    corrected = csr_matrix(replay.Y[: len(state.replay)] - state.replay.Y)
     corrected.eliminate_zeros()
     concerned = np.union1d(Y.indices, corrected.indices)
-    concerned = np.setdiff1d(concerned, [tagger.label_names_.ids[name] for name in learned])
-    kept = np.bincount(tagger.replay_.Y.indices, minlength=Y.shape[1])
-    concerned = concerned[kept[concerned] == tagger.label_counts_[concerned]]
-    if not hasattr(tagger.classifier_, "refit_labels"):
-        _learn_again(tagger, replay)
+    concerned = np.setdiff1d(concerned, [state.label_names.ids[name] for name in learned])
+    kept = np.bincount(state.replay.Y.indices, minlength=Y.shape[1])
+    concerned = concerned[kept[concerned] == state.label_counts[concerned]]
+    if not is_able(state.classifier, RefitsLabels):
+        state = _learned_again(state, replay)
     elif len(concerned):
-        complete = len(tagger.replay_) == tagger.n_samples_
-        tagger.classifier_.refit_labels(replay.X, replay.Y, concerned, nodes_too=complete)
-    _adopt(tagger, replay)
+        complete = len(state.replay) == state.n_samples
+        state.classifier.refit_labels(  # type: ignore[attr-defined]
+            replay.X, replay.Y, concerned, nodes_too=complete
+        )
+    return _adopted(state, replay)
 
 
 def _labels_of(samples: list[str], new: NewLabels, names: LabelNames) -> csr_matrix:
@@ -140,42 +154,44 @@ def _labels_of(samples: list[str], new: NewLabels, names: LabelNames) -> csr_mat
     return csr_matrix((ones, (rows, columns)), shape=(len(samples), len(names)))
 
 
-def _adopt(tagger: "Tagger", replay: Replay) -> None:
+def _adopted(state: State, replay: Replay) -> State:
     """Take samples that new ones were joined to, and count what is new in them."""
     n_labels = replay.Y.shape[1]
-    before, after = (
-        np.bincount(Y.indices, minlength=n_labels) for Y in (tagger.replay_.Y, replay.Y)
+    before, after = (np.bincount(Y.indices, minlength=n_labels) for Y in (state.replay.Y, replay.Y))
+    room = np.zeros(n_labels - len(state.label_counts), np.int64)
+    return replace(
+        state,
+        label_counts=np.append(state.label_counts, room) + after - before,
+        n_samples=state.n_samples + len(replay) - len(state.replay),
+        replay=replay,
     )
-    room = np.zeros(n_labels - len(tagger.label_counts_), np.int64)
-    tagger.label_counts_ = np.append(tagger.label_counts_, room) + after - before
-    tagger.n_samples_ += len(replay) - len(tagger.replay_)
-    tagger.replay_ = replay
 
 
-def _learn_again(tagger: "Tagger", replay: Replay) -> None:
+def _learned_again(state: State, replay: Replay) -> State:
     """For classifiers that cannot do better: all of it, if all of it was kept."""
-    if len(tagger.replay_) < tagger.n_samples_:
+    if len(state.replay) < state.n_samples:
         raise ParameterError(
-            f"{type(tagger.classifier_).__name__} has to learn everything again, but only "
-            f"{len(tagger.replay_):,} of {tagger.n_samples_:,} samples were kept: fit with a "
+            f"{type(state.classifier).__name__} has to learn everything again, but only "
+            f"{len(state.replay):,} of {state.n_samples:,} samples were kept: fit with a "
             "higher `replay`, or use a LabelTree"
         )
-    own = getattr(tagger.classifier_, "label_features_", None)
+    own = getattr(state.classifier, "label_features_", None)
     more = {} if own is None else {"label_features": own}
-    tagger.classifier_ = clone(tagger.classifier_).fit(replay.X, replay.Y, **more)
-    tagger.seen_features_ = seen_features(tagger.classifier_, replay.X)
+    classifier = clone(state.classifier).fit(replay.X, replay.Y, **more)
+    return replace(state, classifier=classifier, seen_features=seen_features(classifier, replay.X))
 
 
-def _make_room(tagger: "Tagger", n_new: int) -> None:
-    """New labels in what was learned on held-out samples, where they do not occur."""
-    if tagger.held_out_ is not None:
-        n_relevant = np.append(tagger.held_out_.n_relevant, np.zeros(n_new, np.int64))
-        tagger.held_out_ = replace(tagger.held_out_, n_relevant=n_relevant)
-    thresholds = tagger.thresholds_
+def _with_room(state: State, n_new: int) -> State:
+    """New labels in what was learned on the validation split, where they do not occur."""
+    held_out, thresholds = state.held_out, state.thresholds
+    if held_out is not None:
+        n_relevant = np.append(held_out.n_relevant, np.zeros(n_new, np.int64))
+        held_out = replace(held_out, n_relevant=n_relevant)
     if thresholds is not None and thresholds.per_label is not None:
         room: npt.NDArray[np.float32] = np.full(n_new, thresholds.least, np.float32)
         per_label = np.append(thresholds.per_label, room)
-        tagger.thresholds_ = replace(thresholds, per_label=per_label)
+        thresholds = replace(thresholds, per_label=per_label)
+    return replace(state, held_out=held_out, thresholds=thresholds)
 
 
 def _check_words(X: csr_matrix, Y: csr_matrix, names: LabelNames) -> None:

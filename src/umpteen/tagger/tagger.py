@@ -1,46 +1,44 @@
 """Tagger: texts in, label names out."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from numbers import Integral
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from umpteen import storage
-from umpteen.base import ExtremeClassifier, TopK
-from umpteen.errors import LabelsError, NotFittedError, ParameterError
+from umpteen.base import Estimates, ExtremeClassifier, TopK, is_able
+from umpteen.errors import LabelsError, NotFittedError, ParameterError, RebuildDueWarning
 from umpteen.linear import LabelTree
 from umpteen.progress import compile_line
 from umpteen.report import Report
+from umpteen.splitting import validation_split
 from umpteen.storage import Given, Shape, Sizes, Within
 from umpteen.storage.registry import is_storable
-from umpteen.tagger.calibration import Calibration, hold_out
+from umpteen.tagger import growth
+from umpteen.tagger.calibration import RANKS, Calibration, HeldOut, calibrated
 from umpteen.tagger.evaluating import evaluate_tagger
-from umpteen.tagger.evidence import seen_features, without_guesses
 from umpteen.tagger.explanation import TagExplanation, explain_tag
-from umpteen.tagger.growth import add_labels, learn_more, remove_labels
-from umpteen.tagger.held_out import RANKS, HeldOut, judged
 from umpteen.tagger.label_names import LabelNames
-from umpteen.tagger.reading import read_texts
 from umpteen.tagger.replay import Replay
+from umpteen.tagger.state import State, seen_features
 from umpteen.tagger.thresholds import (
     Threshold,
     Thresholds,
+    check_held_out,
     check_min_labels,
     cut_as_asked,
     tune,
 )
-from umpteen.tagger.upkeep import check_kept, rebuild_due, warn_of
-from umpteen.tagger.words import Words
+from umpteen.tagger.vectorizing import read_texts
 from umpteen.text import Vectorizer
 from umpteen.validation import (
-    as_csr,
-    check_features,
     check_k,
     check_label_lists,
     check_label_texts,
@@ -61,9 +59,10 @@ class Tagger(BaseEstimator):
 
     `fit` takes texts and, for each, the names of its labels. `predict` answers with names and
     probabilities: of the labels that get 0.7, about 70 % are right. For that, `fit` first learns
-    from nine tenths of the texts and looks how often it is right on the rest (5,000 at most),
-    then learns from all of them; `calibrate=False` saves that half of the time, and `predict`
-    then answers with the classifier's own scores.
+    from nine tenths of the texts and looks how often it is right on the rest (the validation
+    split, 5,000 at most), then goes on with all of them. `calibrate=False` saves that, which is
+    about a quarter of the time with a `LabelTree`, and `predict` then answers with the classifier's
+    own scores.
 
     Parameters
     ----------
@@ -148,25 +147,29 @@ class Tagger(BaseEstimator):
         with compile_line(_N_KERNELS, getattr(classifier, "verbose", False)):
             X, more = read_texts(vectorizer, classifier, texts, own_texts)
         Y, seed = names.matrix(lists), self.random_state
-        trial = self._new_classifier() if self.calibrate else None
-        calibration, held_out = hold_out(trial, X, Y, more, seed) if trial else (None, None)
-        classifier.fit(X, Y, **more)
+        split = validation_split(X, Y, seed) if self.calibrate else None
+        if split is None:
+            classifier.fit(X, Y, **more)
+            calibration, held_out = None, None
+        else:
+            top = classifier.fit_validated(X, Y, split, RANKS, **more)
+            calibration, held_out = calibrated(top, Y[split])
         kept = list(texts) if self.keep_texts else None
-        learned = {
-            "classifier_": classifier,
-            "vectorizer_": vectorizer,
-            "seen_features_": seen_features(classifier, X, more.get("label_features")),
-            "label_names_": names,
-            "label_counts_": np.bincount(Y.indices, minlength=Y.shape[1]),
-            "n_samples_": len(texts),
-            "n_added_": 0,
-            "calibration_": calibration,
-            "held_out_": held_out,
-            "thresholds_": None,
-            "replay_": Replay.drawn(X, Y, kept, self.replay, seed),
-        }
-        self.__dict__.update(learned)  # one step: an interrupted fit leaves what there was
-        return self
+        return self._adopt(
+            State(
+                classifier=classifier,
+                vectorizer=vectorizer,
+                seen_features=seen_features(classifier, X, more.get("label_features")),
+                label_names=names,
+                label_counts=np.bincount(Y.indices, minlength=Y.shape[1]),
+                n_samples=len(texts),
+                n_added=0,
+                calibration=calibration,
+                held_out=held_out,
+                thresholds=None,
+                replay=Replay.drawn(X, Y, kept, self.replay, seed),
+            )
+        )
 
     @overload  # a str is an Iterable[str] as well
     def predict(  # type: ignore[overload-overlap]
@@ -196,13 +199,14 @@ class Tagger(BaseEstimator):
         learned these words. With a hashing vectorizer, an unknown word that collides with a known
         one counts as that word.
         """
-        self._check_fitted()
+        state = self._state
         min_labels = check_min_labels(min_labels, k)
         if k is None:
             k = max(_K if threshold is None else _K_BY_THRESHOLD, min_labels)
         one = isinstance(texts, str)
-        top = self.predict_topk([texts] if one else texts, min(check_k(k), self._n_labels))
-        found = cut_as_asked(self, top, threshold, min_labels).names(self.label_names_.names)
+        top = self.predict_topk([texts] if one else texts, k)
+        cut = cut_as_asked(top, threshold, min_labels, state.thresholds, state.held_out)
+        found = cut.names(state.label_names.names)
         return found[0] if one else found
 
     def predict_topk(self, texts: Any, k: int = _K) -> TopK:
@@ -210,9 +214,9 @@ class Tagger(BaseEstimator):
 
         The result has at most one column per label, even if `k` is larger (see `TopK`).
         """
-        self._check_fitted()
-        k = min(check_k(k), self._n_labels)
-        return self._answer(self._features(check_texts(texts)), k)
+        state = self._state
+        k = min(check_k(k), len(state.label_names))
+        return state.answer(state.features(check_texts(texts)), k)
 
     def score(self, texts: Any, labels: Any) -> float:
         """Precision at 1: how often the best label is right."""
@@ -236,10 +240,9 @@ class Tagger(BaseEstimator):
         Use texts that the tagger did not learn from. A few of them, drawn at random, are shown
         with the reasons for their best answer.
         """
-        self._check_fitted()
-        texts = check_texts(texts)
+        state, texts = self._state, check_texts(texts)
         lists = check_label_lists(labels, len(texts))
-        return evaluate_tagger(self, texts, lists, ks, title, n_examples)
+        return evaluate_tagger(state, texts, lists, ks, title, n_examples)
 
     def tune_thresholds(
         self, metric: str = "micro_f1", texts: Any = None, labels: Any = None
@@ -251,8 +254,11 @@ class Tagger(BaseEstimator):
         `"recall@0.8"`. Without `texts` and `labels` of your own, it is decided on the texts that
         `fit` held out. Never give texts that the tagger learned from.
         """
-        self._check_fitted()
-        self.thresholds_ = tune(metric, judged(self, texts, labels))
+        state = self._state
+        if texts is None and labels is not None:
+            raise ParameterError("there are labels but no texts to tune on: give both, or neither")
+        held_out = check_held_out(state.held_out) if texts is None else self._judged(texts, labels)
+        self.thresholds_ = tune(metric, held_out)
         return self.thresholds_
 
     def add_labels(self, names: Any, texts: Any = None, examples: Any = None) -> Self:
@@ -271,16 +277,14 @@ class Tagger(BaseEstimator):
         labels are newcomers, or when there is no room for more words. If anything goes wrong,
         the tagger stays as it was.
         """
-        self._check_fitted()
-        no_room = add_labels(self, names, texts, examples)
-        warn_of(rebuild_due(self), no_room)
+        state, no_room = growth.add_labels(self._state, names, texts, examples)
+        self._adopt(state)
+        _warn(growth.rebuild_due(state), no_room)
         return self
 
     def remove_labels(self, names: Any) -> Self:
         """Forget labels: they are not answered any more. The ids of the others stay."""
-        self._check_fitted()
-        remove_labels(self, names)
-        return self
+        return self._adopt(growth.remove_labels(self._state, names))
 
     def partial_fit(self, texts: Any, labels: Any) -> Self:
         """Learn from more texts; names that are new become labels.
@@ -294,12 +298,13 @@ class Tagger(BaseEstimator):
         """
         if not hasattr(self, "replay_"):
             return self.fit(texts, labels)
-        check_kept(self)
+        before = self._state
+        growth.check_kept(before)
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
-        n_added = self.n_added_
-        no_room = learn_more(self, texts, lists)
-        warn_of(rebuild_due(self) if self.n_added_ > n_added else None, no_room)
+        state, no_room = growth.learn_more(before, texts, lists)
+        self._adopt(state)
+        _warn(growth.rebuild_due(state) if state.n_added > before.n_added else None, no_room)
         return self
 
     @property
@@ -309,15 +314,9 @@ class Tagger(BaseEstimator):
         return list(self.label_names_.ids)
 
     @property
-    def _n_labels(self) -> int:
-        """How many ids there are, also of labels that were removed."""
-        return len(self.label_names_)
-
-    @property
     def n_features(self) -> int:
-        """How many words, and runs of words, are known."""
-        self._check_fitted()
-        return int(getattr(self.vectorizer_, "n_known", self.classifier_.n_features_in_))
+        """How many words and bigrams are known."""
+        return self._state.n_features
 
     @property
     def calibrated(self) -> bool:
@@ -328,15 +327,14 @@ class Tagger(BaseEstimator):
     @property
     def rebuild_due(self) -> str | None:
         """Why a new `fit` would be worth its time, or None."""
-        self._check_fitted()
-        return rebuild_due(self)
+        return growth.rebuild_due(self._state)
 
     def explain(self, text: str, label: Any = None) -> TagExplanation:
         """Why a text gets a label (its best one by default): words, the way to it, neighbours."""
-        self._check_fitted()
+        state = self._state
         (text,) = check_texts([text], "text")
-        number = None if label is None else self.label_names_.id_of(label)
-        return explain_tag(self, text, number)
+        number = None if label is None else state.label_names.id_of(label)
+        return explain_tag(state, text, number)
 
     def label_keywords(self, label: Any, k: int = 10) -> Tags:
         """The words that speak most for a label, with their weights."""
@@ -345,17 +343,20 @@ class Tagger(BaseEstimator):
         if not hasattr(self.classifier_, "label_keywords"):
             raise ParameterError(f"{type(self.classifier_).__name__} has no keywords for labels")
         found = self.classifier_.label_keywords(number, check_k(k))
-        return [(self._words.name(feature), round(weight, 4)) for feature, weight in found]
+        words = self._state.words
+        return [(words.name(feature), round(weight, 4)) for feature, weight in found]
 
     def estimate(self, texts: Any, labels: Any) -> Any:
         """What `fit` will need (memory, time, size of the model), from a small part of the work."""
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         classifier = self._new_classifier()
-        if not hasattr(classifier, "estimate"):
+        if not is_able(classifier, Estimates):
             raise ParameterError(f"{type(classifier).__name__} cannot estimate what it will need")
         X = self._new_vectorizer().fit_transform(texts)
-        return classifier.estimate(X, LabelNames.of(lists).matrix(lists))
+        return classifier.estimate(  # type: ignore[attr-defined]
+            X, LabelNames.of(lists).matrix(lists)
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything into the folder `path`; `umpteen.load(path)` gives it back."""
@@ -370,22 +371,32 @@ class Tagger(BaseEstimator):
             return clone(self.classifier)  # type: ignore[no-any-return]
         return LabelTree.for_texts(random_state=self.random_state)
 
-    def _features(self, texts: list[str]) -> csr_matrix:
-        return as_csr(check_features(self.vectorizer_.transform(texts)))
-
-    def _answer(self, X: csr_matrix, k: int) -> TopK:
-        """Labels with probabilities; none that no word of a text speaks for."""
-        n_asked = max(k, RANKS) if self.calibration_ else k
-        top = without_guesses(self, X, self.classifier_.predict_topk(X, n_asked).padded(n_asked))
-        return (self.calibration_(top) if self.calibration_ else top).first(k)
+    def _judged(self, texts: Any, labels: Any) -> HeldOut:
+        """Answers to texts that the tagger did not learn from, and which are right."""
+        texts = check_texts(texts)
+        lists = check_label_lists(labels, len(texts))
+        if not texts:
+            raise ParameterError("there are no texts to tune on: the list is empty")
+        names = self._state.label_names.with_unknown(lists)
+        return HeldOut.of(self.predict_topk(texts, RANKS).padded(RANKS), names.matrix(lists))
 
     @property
-    def _words(self) -> Words:
-        """The words of features, read once as long as no new ones are learned."""
-        words: Words | None = getattr(self, "_last_words", None)
-        if words is None or words.vectorizer is not self.vectorizer_:
-            words = self._last_words = Words(self.vectorizer_)
-        return words
+    def _state(self) -> State:
+        """What was learned; the same object as long as nothing changes."""
+        self._check_fitted()
+        learned = {field.name: getattr(self, f"{field.name}_") for field in fields(State)}
+        last: State | None = self.__dict__.get("_last_state")
+        if last is None or any(getattr(last, name) is not learned[name] for name in learned):
+            last = self._last_state = State(**learned)
+        return last
+
+    def _adopt(self, state: State) -> Self:
+        """Take a new state in one step, so that an interruption leaves the old one."""
+        replay = state.replay.redrawn(self.replay, self.random_state, state.label_counts)
+        state = replace(state, replay=replay)
+        learned = {f"{field.name}_": getattr(state, field.name) for field in fields(State)}
+        self.__dict__.update(learned)
+        return self
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "replay_"):
@@ -393,3 +404,9 @@ class Tagger(BaseEstimator):
                 "this Tagger is not fitted yet: call fit(texts, labels) first, or umpteen.load a "
                 "saved one"
             )
+
+
+def _warn(*reasons: str | None) -> None:
+    """Warn at the line that called a method of the tagger."""
+    for reason in filter(None, reasons):
+        warnings.warn(reason, RebuildDueWarning, stacklevel=3)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,7 @@ import numpy.typing as npt
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
 from umpteen.storage import Shape, storable
-from umpteen.tagger.held_out import HeldOut, judged
-
-if TYPE_CHECKING:
-    from umpteen.tagger.tagger import Tagger
+from umpteen.tagger.calibration import HeldOut
 
 Threshold = float | str | None
 
@@ -41,28 +38,11 @@ class Thresholds:
         least: float | npt.NDArray[np.float32] = self.least
         if self.per_label is not None:
             least = self.per_label[np.maximum(top.labels, 0)]
-        return cut(top, least, min_labels)
+        return top.cut(least, min_labels)
 
     def __str__(self) -> str:
         own = "" if self.per_label is None else " (a threshold for each label)"
         return f"{self.metric} {self.reached:.3f} on held-out samples, from {self.least:.3f}{own}"
-
-
-def cut(top: TopK, least: float | npt.NDArray[np.float32], min_labels: int = 0) -> TopK:
-    """Take away the answers whose score is below `least`, but for the best few.
-
-    What remains moves to the front.
-    """
-    return keep(top, (top.scores >= least) | (np.arange(top.k) < min_labels))
-
-
-def keep(top: TopK, chosen: npt.NDArray[np.bool_]) -> TopK:
-    """Some of the answers, moved to the front."""
-    chosen = chosen & (top.labels >= 0)
-    order = np.argsort(~chosen, axis=1, kind="stable")
-    labels = np.take_along_axis(np.where(chosen, top.labels, -1), order, axis=1)
-    scores = np.take_along_axis(np.where(chosen, top.scores, -np.inf), order, axis=1)
-    return TopK(labels, scores)
 
 
 def check_min_labels(min_labels: Any, k: int | None) -> int:
@@ -77,20 +57,33 @@ def check_min_labels(min_labels: Any, k: int | None) -> int:
     return int(min_labels)
 
 
-def cut_as_asked(tagger: "Tagger", top: TopK, threshold: Threshold, min_labels: int) -> TopK:
+def cut_as_asked(
+    top: TopK, threshold: Threshold, min_labels: int, tuned: Thresholds | None,
+    held_out: HeldOut | None,
+) -> TopK:  # fmt: skip
     """Take away the answers of a tagger that a threshold in any of its forms leaves out."""
     if threshold is None:
         return top
     if threshold == "tuned":
-        if tagger.thresholds_ is None:
+        if tuned is None:
             raise ParameterError("threshold='tuned' needs tune_thresholds(...) first")
-        return tagger.thresholds_.apply(top, min_labels)
+        return tuned.apply(top, min_labels)
     if isinstance(threshold, str):
-        return _tuned_once(threshold, judged(tagger, None, None)).apply(top, min_labels)
+        return _tuned_once(threshold, check_held_out(held_out)).apply(top, min_labels)
     is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not is_number or not 0 <= threshold <= 1:
         raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
-    return cut(top, threshold, min_labels)
+    return top.cut(float(threshold), min_labels)
+
+
+def check_held_out(held_out: HeldOut | None) -> HeldOut:
+    """Return the answers to the validation split, if there was one."""
+    if held_out is None:
+        raise ParameterError(
+            "no texts were held out when this tagger was fitted: give texts and labels that "
+            "it did not learn from"
+        )
+    return held_out
 
 
 def _tuned_once(metric: str, held_out: HeldOut) -> Thresholds:

@@ -21,6 +21,7 @@ from umpteen.validation.parameters import (
     check_k,
     check_number,
     check_parameters,
+    check_rows,
     check_seed,
 )
 from umpteen.validation.texts import check_label_lists, check_label_texts, check_names, check_texts
@@ -43,6 +44,7 @@ __all__ = [
     "check_names",
     "check_number",
     "check_parameters",
+    "check_rows",
     "check_seed",
     "check_texts",
     "is_single_label",

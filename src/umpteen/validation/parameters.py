@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
@@ -79,3 +80,23 @@ def check_seed(random_state: Any) -> int:
         return int(check_random_state(random_state).randint(_ANY_SEED))
     except ValueError as error:
         raise ParameterError(f"random_state={random_state!r} is not possible: {error}") from None
+
+
+def check_rows(rows: Any, n_samples: int, name: str) -> npt.NDArray[np.bool_]:
+    """Return which samples are chosen, one boolean for each; some are, and some are not.
+
+    >>> check_rows([True, False], 2, "validation")
+    array([ True, False])
+    """
+    chosen = np.asarray(rows)
+    if chosen.dtype != bool or chosen.shape != (n_samples,):
+        raise ParameterError(
+            f"{name} has shape {chosen.shape} and dtype {chosen.dtype}; expected a boolean for "
+            f"each of {n_samples:,} samples"
+        )
+    if chosen.all() or not chosen.any():
+        raise ParameterError(
+            f"{name} marks {int(chosen.sum()):,} of {n_samples:,} samples; expected at least one, "
+            "and not all of them"
+        )
+    return chosen

@@ -1,179 +1,31 @@
-"""The contract: `TopK` is what every method answers, `ExtremeClassifier` what every method is."""
+"""`ExtremeClassifier`: what every method is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from inspect import get_annotations
 from os import PathLike
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
 from umpteen import storage
-from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, NotFittedError
+from umpteen.base.topk import TopK
+from umpteen.errors import FeaturesError, LabelsError, NotFittedError
 from umpteen.validation import (
     Features,
     check_features,
     check_k,
     check_labels,
     check_parameters,
+    check_rows,
     is_single_label,
 )
 
-Name = TypeVar("Name")
-
 _BLOCK_SCORES = 2**22  # scores of all labels held at a time
-
-
-@dataclass(frozen=True, eq=False)
-class TopK:
-    """The k best labels of each sample and their scores, best first; ties go to the lowest id.
-
-    `labels` and `scores` have shape `(n_samples, min(k, n_labels))`: if `k` exceeds the number of
-    labels, there is one column per label. This holds for every classifier, head and index. If a
-    sample has fewer candidates, the remaining places hold label -1 with score -inf. Metrics at k
-    accept such narrower results and count the missing labels as misses.
-
-    >>> top = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
-    >>> top.to_csr(n_labels=3).toarray()
-    array([[0.5, 0. , 0.9],
-           [0. , 0.7, 0. ]], dtype=float32)
-    """
-
-    labels: npt.NDArray[np.int32]
-    scores: npt.NDArray[np.float32]
-
-    def __post_init__(self) -> None:
-        labels = _as_label_ids(self.labels)
-        scores = np.asarray(self.scores, dtype=np.float32)
-        if labels.ndim != 2 or labels.shape != scores.shape:
-            raise LabelsShapeError(
-                f"labels have shape {labels.shape} and scores {scores.shape}; "
-                "expected two tables of the same shape (samples, k)"
-            )
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "scores", scores)
-
-    @property
-    def k(self) -> int:
-        """How many labels each sample was given at the most."""
-        return int(self.labels.shape[1])
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def __getitem__(self, rows: Any) -> "TopK":
-        """The answers of some samples, chosen as in a numpy array."""
-        return TopK(np.atleast_2d(self.labels[rows]), np.atleast_2d(self.scores[rows]))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TopK)
-            and np.array_equal(self.labels, other.labels)
-            and np.array_equal(self.scores, other.scores)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def first(self, k: int) -> "TopK":
-        """The best `k` of these."""
-        k = check_k(k)
-        return TopK(self.labels[:, :k], self.scores[:, :k])
-
-    def padded(self, k: int) -> "TopK":
-        """Return a copy with at least `k` columns; new places hold label -1 with score -inf."""
-        more = (len(self), max(check_k(k) - self.k, 0))
-        return TopK(
-            np.hstack([self.labels, np.full(more, -1, np.int32)]),
-            np.hstack([self.scores, np.full(more, -np.inf, np.float32)]),
-        )
-
-    def to_csr(self, n_labels: int) -> csr_matrix:
-        """Scores as a sparse matrix `(samples, n_labels)`; absent labels are not stored."""
-        self._check_ids_below(n_labels)
-        given = self.labels >= 0
-        indptr = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
-        matrix = csr_matrix(
-            (self.scores[given], self.labels[given], indptr), shape=(len(self), n_labels)
-        )
-        matrix.sort_indices()
-        return matrix
-
-    def names(self, label_names: Sequence[Name]) -> list[list[tuple[Name, float]]]:
-        """Return the (name, score) pairs of each sample, best first, rounded to six digits.
-
-        Scores that are equal after rounding are ordered by label id.
-
-        >>> TopK(labels=[[2, 0, 1]], scores=[[0.50000004, 0.5, 0.1]]).names("abc")
-        [[('a', 0.5), ('c', 0.5), ('b', 0.1)]]
-        """
-        self._check_ids_below(len(label_names))
-        rounded = (
-            [(-round(score, 6), label) for label, score in zip(*row, strict=True) if label >= 0]
-            for row in zip(self.labels.tolist(), self.scores.tolist(), strict=True)
-        )
-        return [[(label_names[label], -score) for score, label in sorted(row)] for row in rounded]
-
-    @classmethod
-    def concatenate(cls, parts: Iterable["TopK"]) -> "TopK":
-        """One answer out of the answers of consecutive parts."""
-        parts = list(parts)
-        return cls(
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate([part.scores for part in parts]),
-        )
-
-    @classmethod
-    def from_csr(cls, scores: Any, k: int) -> "TopK":
-        """Return the k best stored scores of each row of a sparse matrix `(samples, n_labels)`.
-
-        >>> TopK.from_csr(csr_matrix([[0.5, 0.0, 0.9, 0.5]]), k=2).labels
-        array([[2, 0]], dtype=int32)
-        """
-        k = check_k(k)
-        matrix = csr_matrix(check_features(scores, name="scores"))
-        k = min(k, matrix.shape[1])
-        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        order = np.lexsort((matrix.indices, -matrix.data, rows))
-        rank = np.arange(len(order)) - np.repeat(matrix.indptr[:-1], np.diff(matrix.indptr))
-        order, rank = order[rank < k], rank[rank < k]
-        labels = np.full((matrix.shape[0], k), -1, np.int32)
-        values = np.full((matrix.shape[0], k), -np.inf, np.float32)
-        labels[rows[order], rank] = matrix.indices[order]
-        values[rows[order], rank] = matrix.data[order]
-        return cls(labels, values)
-
-    def _check_ids_below(self, n_labels: int) -> None:
-        if self.labels.size and self.labels.max() >= n_labels:
-            raise LabelsError(
-                f"label id {self.labels.max():,} does not fit {n_labels:,} labels, numbered from 0"
-            )
-
-
-def _table_of(top: TopK, n_labels: int) -> npt.NDArray[np.float32]:
-    """(samples, n_labels): scores, and for what is not offered 0 or the lowest if negative."""
-    given = top.labels >= 0
-    lowest = np.min(top.scores, axis=1, initial=0, where=given, keepdims=True)
-    table = np.repeat(lowest, n_labels, axis=1)
-    table[np.nonzero(given)[0], top.labels[given]] = top.scores[given]
-    return table
-
-
-def _as_label_ids(labels: Any) -> npt.NDArray[np.int32]:
-    ids = np.asarray(labels)
-    if ids.size and (
-        ids.dtype.kind not in "iu" or ids.min() < -1 or ids.max() > np.iinfo(np.int32).max
-    ):
-        raise LabelsError(
-            f"labels of dtype {ids.dtype} are not label ids: expected whole numbers of 32 bits, "
-            "from 0, or -1 for none"
-        )
-    return ids.astype(np.int32, copy=False)
 
 
 class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -212,6 +64,25 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from samples and their labels; returns the classifier itself."""
+
+    def fit_validated(
+        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
+    ) -> TopK:
+        """Fit on all samples, and return the answers to some that a model without them gives.
+
+        `validation` marks these samples, one boolean for each row of `X`; the answers are in the
+        order of the rows. They tell how good the model is on samples that it has not seen:
+        probabilities, thresholds and weights are learned from them. This fits twice; a method that
+        can do both for less does so.
+        """
+        X, k = check_features(X), check_k(k)
+        held_out = check_rows(validation, X.shape[0], "validation")
+        more = {} if label_features is None else {"label_features": label_features}
+        labels = check_labels(Y, n_samples=X.shape[0])
+        trial = clone(self).fit(X[~held_out], labels[~held_out], **more)
+        top: TopK = trial.predict_topk(X[held_out], k)
+        self.fit(X, Y, **more)
+        return top
 
     @abstractmethod
     def _topk(self, X: Features, k: int) -> TopK:
@@ -369,3 +240,12 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _table_of(top: TopK, n_labels: int) -> npt.NDArray[np.float32]:
+    """(samples, n_labels): scores, and for what is not offered 0 or the lowest if negative."""
+    given = top.labels >= 0
+    lowest = np.min(top.scores, axis=1, initial=0, where=given, keepdims=True)
+    table = np.repeat(lowest, n_labels, axis=1)
+    table[np.nonzero(given)[0], top.labels[given]] = top.scores[given]
+    return table

@@ -1,13 +1,11 @@
-"""Texts of samples and of labels as features of one vocabulary."""
+"""Texts of samples and of labels as features of one vocabulary, which may grow."""
 
-from inspect import signature
 from typing import Any
 
 from scipy.sparse import csr_matrix
 
-from umpteen.base import ExtremeClassifier
+from umpteen.base import ExtremeClassifier, LearnsFromLabelFeatures, is_able
 from umpteen.errors import ParameterError
-from umpteen.tagger.upkeep import learn_words
 from umpteen.text import Vectorizer
 from umpteen.validation import as_csr, check_features
 
@@ -23,7 +21,7 @@ def read_texts(
     """
     if own_texts is None:
         return as_csr(check_features(vectorizer.fit_transform(texts))), {}
-    if "label_features" not in signature(classifier.fit).parameters:
+    if not is_able(classifier, LearnsFromLabelFeatures):
         raise ParameterError(
             f"{type(classifier).__name__} does not learn from texts of labels: leave out "
             "label_texts, or use a LabelTree"
@@ -34,3 +32,31 @@ def read_texts(
     X = as_csr(check_features(vectorizer.fit_transform(texts)))
     learn_words(vectorizer, own_texts)
     return X, {"label_features": csr_matrix(vectorizer.transform(own_texts))}
+
+
+def learn_words(vectorizer: Any, texts: list[str]) -> str | None:
+    """Words that no training text had, where the vectorizer can learn them.
+
+    Returns what there was no room for, if anything.
+    """
+    if not hasattr(vectorizer, "learn_words"):
+        return None
+    vectorizer.learn_words(texts)
+    word = _word_without_room(vectorizer, texts)
+    if word is None:
+        return None
+    return (
+        f"the vectorizer has no column left for new words such as {word!r}, which therefore do "
+        "not count: fit again, with a higher Vectorizer(spare=...) if many are still to come"
+    )
+
+
+def _word_without_room(vectorizer: Any, texts: list[str]) -> str | None:
+    if vectorizer.n_known < vectorizer.n_features_ or vectorizer.vocabulary_ is None:
+        return None  # there is room, or hashing knows all words
+    for text in texts:
+        known = set(vectorizer.named_features(text).values())
+        for word in vectorizer.words(text):
+            if word not in known:
+                return str(word)
+    return None

@@ -1,0 +1,27 @@
+"""The contract: what every method is, what it answers, and what else a method may be able to do."""
+
+from umpteen.base.abilities import (
+    AddsLabels,
+    Estimates,
+    Explains,
+    KnowsFeatures,
+    LearnsFromLabelFeatures,
+    RefitsLabels,
+    RemovesLabels,
+    is_able,
+)
+from umpteen.base.classifier import ExtremeClassifier
+from umpteen.base.topk import TopK
+
+__all__ = [
+    "AddsLabels",
+    "Estimates",
+    "Explains",
+    "ExtremeClassifier",
+    "KnowsFeatures",
+    "LearnsFromLabelFeatures",
+    "RefitsLabels",
+    "RemovesLabels",
+    "TopK",
+    "is_able",
+]

@@ -1,0 +1,90 @@
+"""What a method may be able to do beyond the contract of all methods.
+
+A class declares an ability by inheriting from it, and `is_able` asks for it. Each ability has one
+signature, whichever method has it; the contract's tests run for every class that declares it.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+from scipy.sparse import csr_matrix
+
+
+class LearnsFromLabelFeatures(ABC):
+    """Learns from features of the labels as well, such as those of their texts."""
+
+    @abstractmethod
+    def fit(self, X: Any, Y: Any, label_features: Any = None) -> Self:
+        """Learn from samples, their labels, and features of the labels `(n_labels, d)`."""
+
+
+class AddsLabels(ABC):
+    """Takes new labels without learning the others again."""
+
+    @abstractmethod
+    def add_labels(
+        self, X: Any = None, Y: Any = None, label_features: Any = None, *,
+        negative_weight: float = 1.0,
+    ) -> Self:  # fmt: skip
+        """Add a label for each column of `Y`, numbered from `n_labels_` on.
+
+        `X` are samples with and without them; those without teach what the new labels are not,
+        and each stands for `negative_weight` samples. A method that knows labels by their features
+        needs no samples.
+        """
+
+
+class RemovesLabels(ABC):
+    """Forgets labels without learning the others again."""
+
+    @abstractmethod
+    def remove_labels(self, labels: Any) -> Self:
+        """Never predict these labels again; the ids of the others stay."""
+
+
+class RefitsLabels(ABC):
+    """Learns some labels again without learning all of them."""
+
+    @abstractmethod
+    def refit_labels(self, X: Any, Y: Any, labels: Any, *, nodes_too: bool = True) -> Self:
+        """Learn `labels` again from all samples that they should learn from."""
+
+
+class Explains(ABC):
+    """Tells why a sample gets a label."""
+
+    @abstractmethod
+    def explain(self, x: Any, label: int) -> Any:
+        """Return what speaks for and against a label, for one sample."""
+
+
+class Estimates(ABC):
+    """Tells what training will cost before it starts."""
+
+    @abstractmethod
+    def estimate(self, X: Any, Y: Any) -> Any:
+        """Return the memory, model size and time that `fit(X, Y)` will take."""
+
+
+class KnowsFeatures(ABC):
+    """Tells which labels have learned something about a feature."""
+
+    @abstractmethod
+    def labels_with(self, X: Any) -> csr_matrix:
+        """Return `(n, n_labels)` with a 1 for each label that knows a feature of the sample."""
+
+
+def is_able(classifier: Any, ability: type) -> bool:
+    """Return whether a classifier has an ability.
+
+    An ensemble has those that all its members have, and learns from features of labels if one of
+    them does.
+
+    >>> from umpteen import LabelTree, NearestCentroid
+    >>> is_able(LabelTree(), AddsLabels), is_able(NearestCentroid(), AddsLabels)
+    (True, False)
+    """
+    if not isinstance(classifier, ability):
+        return False
+    members = [is_able(member, ability) for member in getattr(classifier, "members", ())]
+    return not members or (any if ability is LearnsFromLabelFeatures else all)(members)

@@ -1,0 +1,5 @@
+"""Several classifiers as one: their candidates together, ranked by weights that are learned."""
+
+from umpteen.ensemble.ensemble import Ensemble, EnsembleExplanation, MemberPart
+
+__all__ = ["Ensemble", "EnsembleExplanation", "MemberPart"]

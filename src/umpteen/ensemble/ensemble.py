@@ -1,0 +1,321 @@
+"""Ensemble: several classifiers as one."""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval
+
+from umpteen import parallel
+from umpteen.base import (
+    AddsLabels,
+    Explains,
+    ExtremeClassifier,
+    LearnsFromLabelFeatures,
+    RemovesLabels,
+    TopK,
+    is_able,
+)
+from umpteen.ensemble.combining import PER_MEMBER, Candidates, Choice, Combination, choose
+from umpteen.errors import ParameterError
+from umpteen.progress import Verbose, progress_bar
+from umpteen.splitting import validation_split
+from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
+from umpteen.validation import (
+    N_JOBS,
+    VERBOSE,
+    Features,
+    check_k,
+    check_label,
+    check_labels,
+    check_rows,
+    check_seed,
+)
+
+_BLOCK = 1024  # samples whose candidates are held at a time by each thread
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class MemberPart:
+    """What one member says about a label of a sample.
+
+    `rank` counts from 1, and is None if the member does not offer the label. `part` is by how much
+    the log-odds of the ensemble would fall without the member's offer.
+    """
+
+    member: str
+    score: float
+    rank: int | None
+    part: float
+
+
+@dataclass(frozen=True)
+class EnsembleExplanation:
+    """Why a sample gets a label from an ensemble."""
+
+    label: int
+    score: float
+    parts: list[MemberPart]
+
+    def __str__(self) -> str:
+        lines = [
+            f"  {part.part:+.3f}  {part.member}: "
+            + (
+                "does not offer it"
+                if part.rank is None
+                else f"score {part.score:.3f}, rank {part.rank}"
+            )
+            for part in self.parts
+        ]
+        return "\n".join([f"label {self.label}: {self.score:.3f}", *lines])
+
+
+class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
+    """Several classifiers as one: candidates of all of them, ranked by weights that are learned.
+
+    Each member is fitted on all samples, and also answers a validation split (a tenth of the
+    samples, 5,000 at most) without having learned from it. From these answers boosted trees learn
+    the probability that a candidate is relevant, given each member's score, its distance from the
+    sample's best score, its rank, and how frequent the label is. The geometric mean of that
+    probability and of one member's score is tried as well. If one member alone has a clearly higher
+    nDCG on the split than all of them together, that member answers alone, and
+    `combination_.only` says which; `validation_scores_` has the nDCG of everything that was tried.
+
+    With fewer than 50 samples, or hardly any right answers to the split, members are weighed
+    equally: a score is the mean over members of 60 / (59 + rank).
+
+    Parameters
+    ----------
+    members : the classifiers; they are cloned, and not changed themselves.
+    n_candidates : labels that each member offers for a sample; no other label is answered, however
+        large `k` is.
+
+    >>> from umpteen import LabelTree, NearestCentroid
+    >>> X = np.eye(6)[np.arange(120) % 6]
+    >>> model = Ensemble([LabelTree(), NearestCentroid()]).fit(X, np.arange(120) % 6)
+    >>> model.predict_topk(X[:3], k=1).labels.ravel()
+    array([0, 1, 2], dtype=int32)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "members": [list, tuple],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+        "verbose": VERBOSE,
+    }
+
+    members_: Annotated[list[Annotated[ExtremeClassifier, Given("features", "labels")]], NotEmpty()]
+    combination_: Combination
+    label_counts_: Annotated[npt.NDArray[np.int64], Shape("labels"), Within(0, 2**62)]
+    validation_scores_: dict[str, float]
+
+    def __init__(
+        self,
+        members: Any,
+        *,
+        n_candidates: int = 50,
+        random_state: Any = 0,
+        n_jobs: int | None = -1,
+        verbose: Verbose = "auto",
+    ) -> None:
+        self.members = members
+        self.n_candidates = n_candidates
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield errors of a loaded object: weights for other members than there are."""
+        n, combination = len(self.members_), self.combination_
+        if max(combination.partner, combination.only) >= n:
+            yield f"has {n} members, and weights for more"
+        trees = combination.trees
+        if trees is not None and trees.n_evidence != PER_MEMBER * n + 1:
+            yield f"has {n} members, and weights for {trees.n_evidence // PER_MEMBER}"
+
+    def fit(self, X: Any, Y: Any, label_features: Any = None) -> Self:
+        """Fit all members, and learn how to combine them from a validation split."""
+        checked, labels = self._check_fit_input(X, Y)
+        split = validation_split(checked, labels, check_seed(self.random_state))
+        self._learn(X, Y, label_features, split)
+        return self
+
+    def fit_validated(
+        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
+    ) -> TopK:
+        """Fit on all samples, and return answers to the validation split that are fair.
+
+        Neither the members nor the weights that give an answer have learned from its sample.
+        """
+        checked, _ = self._check_fit_input(X, Y)
+        split = check_rows(validation, checked.shape[0], "validation")
+        choice = self._learn(X, Y, label_features, split, check_k(k))
+        return choice.answers.first(k)
+
+    def explain(self, x: Any, label: int) -> EnsembleExplanation:
+        """Return each member's part in the score of a label, for one sample."""
+        x = self._check_predict(x)
+        label = check_label(label, self.n_labels_)
+        candidates = self._joined([each._topk(x[:1], self._n_each) for each in self.members_])
+        (places,) = np.nonzero(candidates.labels[0] == label)
+        names = member_names(self.members_)
+        if len(places) == 0:
+            parts = [MemberPart(name, 0.0, None, 0.0) for name in names]
+            return EnsembleExplanation(label, 0.0, parts)
+        place = int(places[0])
+        score = float(self.combination_.scores(candidates)[0, place])
+        evidence = candidates.evidence[0, place]
+        parts = [
+            MemberPart(
+                name,
+                float(evidence[PER_MEMBER * i]),
+                round(1 / evidence[PER_MEMBER * i + 2]) if evidence[PER_MEMBER * i + 2] else None,
+                self._part(candidates, place, i),
+            )
+            for i, name in enumerate(names)
+        ]
+        return EnsembleExplanation(label, score, parts)
+
+    def add_labels(
+        self, X: Any = None, Y: Any = None, label_features: Any = None, *,
+        negative_weight: float = 1.0,
+    ) -> Self:  # fmt: skip
+        """Add labels to every member, without learning the others or the weights again."""
+        self._check_able(AddsLabels, "add")
+        labels = self._check_new_labels(X, Y)
+        members = [
+            copy(member).add_labels(  # type: ignore[attr-defined]
+                X, Y, label_features, negative_weight=negative_weight
+            )
+            for member in self.members_
+        ]
+        counts = np.bincount(labels.indices, minlength=labels.shape[1])
+        counts = np.concatenate([self.label_counts_, counts])
+        self.__dict__.update(members_=members, label_counts_=counts, n_labels_=len(counts))
+        return self
+
+    def remove_labels(self, labels: Any) -> Self:
+        """Forget labels: they are not predicted any more. The ids of the others stay."""
+        self._check_able(RemovesLabels, "remove")
+        self.members_ = [
+            copy(member).remove_labels(labels)  # type: ignore[attr-defined]
+            for member in self.members_
+        ]
+        return self
+
+    def _learn(
+        self, X: Any, Y: Any, label_features: Any, split: Mask | None, k: int = 20
+    ) -> Choice:
+        self._check_members()
+        _, labels = self._check_fit(X, Y)
+        members = [clone(member) for member in self.members]
+        answers = [self._fit_member(each, X, Y, label_features, split) for each in members]
+        counts = np.bincount(labels.indices, minlength=labels.shape[1])
+        if split is None:
+            choice = Choice(Combination(), {}, _no_answers(k))
+        else:
+            held_out = csr_matrix(labels[split])
+            rest = counts - np.bincount(held_out.indices, minlength=len(counts))
+            candidates = Candidates.of(answers, rest)
+            choice = choose(candidates, held_out, member_names(members), k)
+        self.members_, self.combination_ = members, choice.combination
+        self.label_counts_, self.validation_scores_ = counts, choice.tried
+        return choice
+
+    def _fit_member(
+        self, member: Any, X: Any, Y: Any, label_features: Any, split: Mask | None
+    ) -> TopK:
+        more: dict[str, Any] = {}
+        if label_features is not None and is_able(member, LearnsFromLabelFeatures):
+            more["label_features"] = label_features
+        if split is None:
+            member.fit(X, Y, **more)
+            return _no_answers(1)
+        found: TopK = member.fit_validated(X, Y, split, self._n_each, **more)
+        return found
+
+    def _topk(self, X: Features, k: int) -> TopK:
+        if self.combination_.only >= 0:
+            return self.members_[self.combination_.only]._topk(X, k)
+        answers = [member._topk(X, self._n_each) for member in self.members_]
+        starts = range(0, max(X.shape[0], 1), _BLOCK)  # no rows are one empty block
+
+        def block(first: int) -> TopK:
+            rows = slice(first, first + _BLOCK)
+            joined = self._joined([each[rows] for each in answers])
+            return self.combination_.topk(joined, k).padded(k)
+
+        with progress_bar("Ranking", len(starts), self.verbose) as bar:
+            return TopK.concatenate(
+                parallel.run(block, starts, n_jobs=self.n_jobs, done=lambda _: bar.advance())
+            )
+
+    def _joined(self, answers: Sequence[TopK]) -> Candidates:
+        return Candidates.of(answers, self.label_counts_)
+
+    def _part(self, candidates: Candidates, place: int, member: int) -> float:
+        """By how much the log-odds of a candidate fall if a member had not offered it."""
+        own = candidates.evidence[:1, place : place + 1]
+        lowest = candidates.evidence[0, candidates.labels[0] >= 0, PER_MEMBER * member].min()
+        without = own.copy()
+        first = PER_MEMBER * member
+        without[..., first + 1] -= without[..., first] - lowest
+        without[..., first], without[..., first + 2] = lowest, 0
+        labels = candidates.labels[:1, place : place + 1]
+        scores = [
+            float(self.combination_.scores(Candidates(labels, evidence))[0, 0])
+            for evidence in (own, without)
+        ]
+        with_it, without_it = np.clip(scores, 1e-6, 1 - 1e-6)
+        return float(np.log(with_it / (1 - with_it)) - np.log(without_it / (1 - without_it)))
+
+    @property
+    def _n_each(self) -> int:
+        return min(int(self.n_candidates), self.n_labels_)
+
+    def _check_members(self) -> None:
+        if not self.members or not all(isinstance(m, ExtremeClassifier) for m in self.members):
+            raise ParameterError(
+                "members must be a list of classifiers of umpteen, at least one, such as "
+                "[LabelTree(), NearestCentroid()]"
+            )
+
+    def _check_able(self, ability: type, verb: str) -> None:
+        self._check_fitted()
+        for member in self.members_:
+            if not is_able(member, ability):
+                raise ParameterError(
+                    f"{type(member).__name__} cannot {verb} labels, and an ensemble can what all "
+                    "its members can: fit again"
+                )
+
+    def _check_new_labels(self, X: Any, Y: Any) -> csr_matrix:
+        features = self._check_predict(X)
+        return check_labels(Y, n_samples=features.shape[0])
+
+
+def _no_answers(k: int) -> TopK:
+    return TopK(np.empty((0, k), np.int32), np.empty((0, k), np.float32))
+
+
+def member_names(members: list[Any]) -> list[str]:
+    """Return the names of the members' classes, numbered where one occurs twice.
+
+    >>> from umpteen import LabelTree, NearestCentroid
+    >>> member_names([LabelTree(), NearestCentroid(), LabelTree()])
+    ['LabelTree 1', 'NearestCentroid', 'LabelTree 2']
+    """
+    names = [type(member).__name__ for member in members]
+    return [
+        f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name
+        for i, name in enumerate(names)
+    ]

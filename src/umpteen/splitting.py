@@ -1,0 +1,26 @@
+"""The validation split: drawn once by whoever is outermost, and handed down."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen.validation import Features
+
+_SHARE, _MOST, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
+
+
+def validation_split(X: Features, Y: csr_matrix, seed: int) -> npt.NDArray[np.bool_] | None:
+    """Return a tenth of the samples (5,000 at most) as a mask, or None if there are too few.
+
+    Samples without features are never drawn: no method knows anything about them.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> ones = csr_matrix(np.ones((100, 1), np.float32))
+    >>> validation_split(ones, ones, seed=0).sum()
+    np.int64(10)
+    """
+    n = X.shape[0]
+    drawn = np.zeros(n, bool)
+    drawn[np.random.default_rng(seed).permutation(n)[: min(round(_SHARE * n), _MOST)]] = True
+    drawn &= np.diff(X.indptr) > 0 if isinstance(X, csr_matrix) else X.any(axis=1)
+    return drawn if n >= _FEWEST and drawn.any() and Y[~drawn].nnz else None

@@ -1,0 +1,88 @@
+"""What a fitted tagger knows, and how it answers."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen.base import ExtremeClassifier, KnowsFeatures, TopK, is_able
+from umpteen.metrics.hits import found_in
+from umpteen.tagger.calibration import RANKS, Calibration, HeldOut
+from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.replay import Replay
+from umpteen.tagger.thresholds import Thresholds
+from umpteen.tagger.words import Words
+from umpteen.validation import as_csr, check_features
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Everything that a tagger learned; whatever changes it makes a new one.
+
+    The fields are the attributes of `Tagger` that end in an underscore.
+    """
+
+    classifier: ExtremeClassifier
+    vectorizer: Any
+    seen_features: npt.NDArray[np.bool_]
+    label_names: LabelNames
+    label_counts: npt.NDArray[np.int64]
+    n_samples: int
+    n_added: int
+    calibration: Calibration | None
+    held_out: HeldOut | None
+    thresholds: Thresholds | None
+    replay: Replay
+
+    def features(self, texts: list[str]) -> csr_matrix:
+        """Return the features of texts, one row each."""
+        return as_csr(check_features(self.vectorizer.transform(texts)))
+
+    def answer(self, X: csr_matrix, k: int) -> TopK:
+        """Return the best labels with their probabilities; none that no word of a text supports."""
+        n_asked = max(k, RANKS) if self.calibration else k
+        top = self._supported(X, self.classifier.predict_topk(X, n_asked).padded(n_asked))
+        return (self.calibration(top) if self.calibration else top).first(k)
+
+    @property
+    def n_features(self) -> int:
+        """How many words and bigrams are known."""
+        return int(getattr(self.vectorizer, "n_known", self.classifier.n_features_in_))
+
+    @cached_property
+    def words(self) -> Words:
+        """The words that features stand for."""
+        return Words(self.vectorizer)
+
+    def _supported(self, X: csr_matrix, top: TopK) -> TopK:
+        """Take away the answers that no word of the text speaks for.
+
+        A classifier has an answer to any text, even if it knows no word of it: the most frequent
+        labels. Words that were learned after `fit` speak only for the labels that learned them.
+        """
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        seen = np.bincount(rows[self.seen_features[X.indices]], minlength=X.shape[0]) > 0
+        if seen.all():
+            return top
+        kept = np.repeat(seen[:, None], top.k, axis=1)
+        classifier: Any = self.classifier
+        if is_able(classifier, KnowsFeatures):
+            kept[~seen] = found_in(classifier.labels_with(X[~seen]), top.labels[~seen])
+        return top.keep(kept)
+
+
+def seen_features(
+    classifier: ExtremeClassifier, X: csr_matrix, label_features: csr_matrix | None = None
+) -> npt.NDArray[np.bool_]:
+    """Return which features the classifier has learned about, from samples or from label texts.
+
+    One that can tell which labels know a feature is asked about the others when it answers.
+    """
+    seen = np.zeros(X.shape[1], bool)
+    seen[X.indices] = True
+    if label_features is not None and not is_able(classifier, KnowsFeatures):
+        seen[label_features.indices] = True
+    return seen
