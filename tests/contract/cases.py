@@ -51,6 +51,11 @@ ONE_EPOCH = {"epochs": 1, "batch_size": 64, "n_concepts": 1}
 NEURAL = {"epochs": 30, "learning_rate": 1e-2, "patience": 3, "random_state": 0}
 
 
+def _are_many(X: Any) -> bool:
+    """Whether networks need not learn all there is: what is checked is not what they know."""
+    return getattr(X, "shape", (0,))[0] >= 500
+
+
 def _narrow() -> Any:
     return umpteen.neural.recipe(umpteen.neural.Bag, dim=16)
 
@@ -72,9 +77,9 @@ CASES = {
     "CoAttentionMIML": Case(
         lambda **parameters: umpteen.CoAttentionMIML(**{**SMALL_NETWORK, **parameters}),
         needs="torch",
-        fit=lambda model, X, Y: (
-            model.set_params(**ONE_EPOCH) if getattr(X, "shape", (0,))[0] > 10_000 else model
-        ).fit(X, Y),
+        fit=lambda model, X, Y: (model.set_params(**ONE_EPOCH) if _are_many(X) else model).fit(
+            X, Y
+        ),
         bad_parameters=({"hidden": 0}, {"temperature": -1}, {"epochs": 0}, {"device": "abacus"}),
     ),
     "Eagle": Case(
@@ -96,9 +101,7 @@ CASES = {
         lambda **parameters: umpteen.NeuralClassifier(**{**NEURAL, **parameters}),
         needs="torch",
         fit=lambda model, X, Y: (
-            model.set_params(encoder=_narrow(), epochs=1, batch_size=128)
-            if getattr(X, "shape", (0,))[0] > 10_000
-            else model
+            model.set_params(encoder=_narrow(), epochs=1, batch_size=128) if _are_many(X) else model
         ).fit(X, Y),
         bad_parameters=(
             {"encoder": "quill"},
@@ -120,7 +123,7 @@ CASES = {
         needs="torch",
         fit=lambda model, X, Y: (
             model.set_params(dim=16, epochs=1, refine_epochs=1, shortlist=5)
-            if getattr(X, "shape", (0,))[0] > 10_000
+            if _are_many(X)
             else model
         ).fit(X, Y),
         bad_parameters=(
