@@ -45,7 +45,7 @@ class Case:
 
 
 SMALL_NETWORK = {
-    "hidden": 32, "epochs": 30, "batch_size": 8, "learning_rate": 1e-2, "random_state": 0,
+    "hidden": 32, "epochs": 14, "batch_size": 8, "learning_rate": 1e-2, "random_state": 0,
 }  # fmt: skip
 ONE_EPOCH = {"epochs": 1, "batch_size": 64, "n_concepts": 1}
 NEURAL = {"epochs": 30, "learning_rate": 1e-2, "patience": 3, "random_state": 0}
