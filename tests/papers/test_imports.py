@@ -16,6 +16,7 @@ KNOWN = {
     "benchmarks/new_labels.py", "benchmarks/siamese.py", "benchmarks/siamese_speed.py",
     "benchmarks/softmax.py", "benchmarks/tagger.py",
 }  # fmt: skip
+NEED_PYTORCH = ("umpteen.collapse", "umpteen.multihead", "umpteen.neural", "umpteen.siamese")
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -46,7 +47,7 @@ def test_only_public_names_are_imported(path):
     if place in KNOWN:
         return
     found = set(imports(path.read_text("utf-8")))
-    if any(module in ("umpteen.neural", "umpteen.multihead") for module, _ in found):
+    if any(module in NEED_PYTORCH for module, _ in found):
         pytest.importorskip("torch", reason="needs umpteen[neural]")
     private = [f"{module}: {name}" for module, name in found if not is_public(module, name)]
     assert not private, f"{place} imports private names: {private}"

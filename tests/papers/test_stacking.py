@@ -4,6 +4,10 @@ from collections import Counter
 from math import comb
 
 import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 from hypothesis import given
 from hypothesis import strategies as st
 
