@@ -73,6 +73,12 @@ def test_answers_to_the_validation_split_come_from_a_model_without_it(case):
     assert model.n_labels_ == Y.shape[1]
 
 
+def test_there_are_no_more_validated_answers_than_labels(case):
+    X, Y = checkerboard()
+    answers = case.build().fit_validated(X, Y, np.arange(N_SAMPLES) % 5 == 0, k=10**6)
+    assert answers.labels.shape == (N_SAMPLES // 5, Y.shape[1])
+
+
 def test_a_validated_fit_is_a_fit(case):
     X, Y = checkerboard()
     model = case.build()

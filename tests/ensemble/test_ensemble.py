@@ -98,6 +98,10 @@ def test_a_member_that_is_clearly_better_alone_is_kept_alone(monkeypatch):
     assert model.combination_.only in (0, 1)
     member = model.members_[model.combination_.only]
     assert model.predict_topk(X, 3) == member.predict_topk(X, 3)
+    other = next(
+        label for label in range(N_LABELS) if label not in model.predict_topk(X[0], 5).labels
+    )
+    assert np.isfinite(model.explain(X[0], other).score)
     assert "alone" in max(model.validation_scores_, key=model.validation_scores_.get)
 
 

@@ -156,10 +156,10 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
 
         Neither the members nor the weights that give an answer have learned from its sample.
         """
-        checked, _ = self._check_fit_input(X, Y)
+        checked, labels = self._check_fit_input(X, Y)
         split = check_rows(validation, checked.shape[0], "validation")
-        choice = self._learn(X, Y, label_features, split, check_k(k))
-        return choice.answers.first(k)
+        k = min(check_k(k), labels.shape[1])
+        return self._learn(X, Y, label_features, split, k).answers
 
     def explain(self, x: Any, label: int) -> EnsembleExplanation:
         """Return each member's part in the score of a label, for one sample."""
@@ -173,6 +173,9 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
             return EnsembleExplanation(label, 0.0, parts)
         place = int(places[0])
         score = float(self.combination_.scores(candidates)[0, place])
+        score = (
+            score if np.isfinite(score) else 0.0
+        )  # the one member that answers does not offer it
         evidence = candidates.evidence[0, place]
         parts = [
             MemberPart(
@@ -191,7 +194,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     ) -> Self:  # fmt: skip
         """Add labels to every member, without learning the others or the weights again."""
         self._check_able(AddsLabels, "add")
-        labels = self._check_new_labels(X, Y)
+        labels = check_labels(Y, n_samples=self._check_predict(X).shape[0])
         members = [
             copy(member).add_labels(  # type: ignore[attr-defined]
                 X, Y, label_features, negative_weight=negative_weight
@@ -294,13 +297,9 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         for member in self.members_:
             if not is_able(member, ability):
                 raise ParameterError(
-                    f"{type(member).__name__} cannot {verb} labels, and an ensemble can what all "
-                    "its members can: fit again"
+                    f"{type(member).__name__} cannot {verb} labels, and an ensemble can only do "
+                    "what all its members can: fit again"
                 )
-
-    def _check_new_labels(self, X: Any, Y: Any) -> csr_matrix:
-        features = self._check_predict(X)
-        return check_labels(Y, n_samples=features.shape[0])
 
 
 def _no_answers(k: int) -> TopK:

@@ -226,10 +226,8 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
             held_out = np.random.default_rng(int(seeds[0])).random(X.shape[0]) < _HELD_OUT
         both = [self._fit_tree(X, Y, texts, int(seed), held_out) for seed in seeds]
         trial = copy(self)
-        trial.trees_, self.trees_ = (
-            [pair[1] or pair[0] for pair in both],
-            [pair[0] for pair in both],
-        )
+        self.trees_ = [tree for tree, _ in both]
+        trial.trees_ = [without or tree for tree, without in both]
         if texts is not None:
             texts = replace(texts, weight=self._weight_of(texts, X, Y, trial.trees_, held_out))
         self.newcomers_ = trial.newcomers_ = None

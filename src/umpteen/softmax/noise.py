@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +48,8 @@ class Noise:
     @cached_property
     def _mixture(self) -> MixtureArrays:
         """What the kernels of a tree take, together with rows of `reduce`."""
-        assert self.tree is not None
-        return MixtureArrays(self.tree.arrays, float(self.share), self._frequency)
+        tree = cast(NoiseTree, self.tree)
+        return MixtureArrays(tree.arrays, float(self.share), self._frequency)
 
     @classmethod
     def uniform(cls, n_classes: int) -> "Noise":

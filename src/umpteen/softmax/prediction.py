@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from umpteen.base import TopK
 from umpteen.kernels.noise_tree import beam_topk
 from umpteen.kernels.topk import finite_topk
 from umpteen.softmax.noise import Noise
+from umpteen.softmax.noise_tree import NoiseTree
 from umpteen.softmax.weights import DenseScores, SparseScores
 from umpteen.validation import Features
 
@@ -93,8 +94,7 @@ class Answers:
         return _log_softmax(self.table(X) - self.discount * self.log_counts)
 
     def _candidates(self, X: Features, k: int, beam_width: int) -> tuple[IntArray, FloatArray]:
-        assert self.noise.tree is not None
-        tree, reduced = self.noise.tree.arrays, self.noise.reduce(X)
+        tree, reduced = cast(NoiseTree, self.noise.tree).arrays, self.noise.reduce(X)
         width = min(max(k, beam_width), max(1, len(tree.label_of) // 2))
         labels, _ = beam_topk(tree, reduced, 2 * width, width)
         labels = np.where((labels >= 0) & (self.counts[labels] > 0), labels, -1)
