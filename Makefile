@@ -50,6 +50,7 @@ bench: setup
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/validation_split.py
 	$(BIN)/python benchmarks/choices.py
 	$(BIN)/python benchmarks/label_texts.py
 	$(BIN)/python benchmarks/vectorizer.py

@@ -61,8 +61,8 @@ class Tagger(BaseEstimator):
     probabilities: of the labels that get 0.7, about 70 % are right. For that, `fit` first learns
     from nine tenths of the texts and looks how often it is right on the rest (the validation
     split, 5,000 at most), then goes on with all of them. `calibrate=False` saves that, which is
-    about a quarter of the time with a `LabelTree`, and `predict` then answers with the classifier's
-    own scores.
+    a quarter of the time or more with a `LabelTree`, and `predict` then answers with the
+    classifier's own scores.
 
     Parameters
     ----------
