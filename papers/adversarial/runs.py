@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from papers.adversarial.tasks import Samples, Task
-from umpteen.softmax import AdversarialSoftmax, NoiseTree, Recipe
+from umpteen.softmax import AdversarialSoftmax, NoiseTree, SoftmaxRecipe
 
 _FOREVER = 1_000_000
 _ONE: dict[str, Any] = {"objective": "negative_sampling", "n_negatives": 1}
@@ -37,7 +37,7 @@ def train(task: Task, setting: dict[str, Any], seconds: float) -> tuple[Adversar
     `max_seconds` does not count the tree, and so the first number is the time for steps. All
     training samples are used: nothing is stopped early, and no frequency discount is chosen.
     """
-    model = AdversarialSoftmax(recipe=Recipe(validation_fraction=0.0, max_seconds=seconds))
+    model = AdversarialSoftmax(recipe=SoftmaxRecipe(validation_fraction=0.0, max_seconds=seconds))
     model.set_params(epochs=_FOREVER, frequency_discount=0.0, verbose=False, **setting)
     began = time.perf_counter()
     return model.fit(task.X, task.Y), time.perf_counter() - began
@@ -57,6 +57,8 @@ def warm_up(dense: bool) -> None:
     if not dense:
         X[X < 0.8] = 0
     for setting in METHODS.values():
-        model = AdversarialSoftmax(recipe=Recipe()).set_params(**setting, epochs=1, verbose=False)
+        model = AdversarialSoftmax(recipe=SoftmaxRecipe()).set_params(
+            **setting, epochs=1, verbose=False
+        )
         model.fit(X, np.arange(100) % 20).predict_topk(X, k=1)
     NoiseTree(verbose=False).fit(X, np.arange(100) % 20).sample(X)

@@ -22,5 +22,5 @@ def validation_split(X: Features, Y: csr_matrix, seed: int) -> npt.NDArray[np.bo
     n = X.shape[0]
     drawn = np.zeros(n, bool)
     drawn[np.random.default_rng(seed).permutation(n)[: min(round(_SHARE * n), _MOST)]] = True
-    drawn &= np.diff(X.indptr) > 0 if isinstance(X, csr_matrix) else X.any(axis=1)
+    drawn &= np.diff(X.indptr) > 0 if isinstance(X, csr_matrix) else X.reshape(n, -1).any(axis=1)
     return drawn if n >= _FEWEST and drawn.any() and Y[~drawn].nnz else None

@@ -23,7 +23,7 @@ from umpteen.errors import (
     ModelPathError,
     ParameterError,
 )
-from umpteen.softmax import Recipe, adversarial, training
+from umpteen.softmax import SoftmaxRecipe, adversarial, training
 from umpteen.softmax.prediction import Answers
 from umpteen.softmax.split import validation_split
 from umpteen.softmax.weights import SparseScores
@@ -50,10 +50,10 @@ def model_of(**parameters):
         "frequency_discount": 0.0, "epochs": 4, "n_jobs": 1, "verbose": False, **parameters,
     }  # fmt: skip
     numbers = {"regularizer": 1e-4, "centroid_scale": 0.0}
-    for name in Recipe.__dataclass_fields__:
+    for name in SoftmaxRecipe.__dataclass_fields__:
         if name in chosen:
             numbers[name] = chosen.pop(name)
-    return AdversarialSoftmax(**chosen, recipe=Recipe(**numbers))
+    return AdversarialSoftmax(**chosen, recipe=SoftmaxRecipe(**numbers))
 
 
 def assert_same_bits(one, two):
@@ -416,9 +416,11 @@ def test_numbers_of_the_recipe_are_set_by_their_names():
     model = AdversarialSoftmax()
     other = clone(model.set_params(recipe__batch_size=7))
     other.set_params(recipe__patience=2, recipe__batch_size=8)
-    assert model.recipe == Recipe(batch_size=7)
+    assert model.recipe == SoftmaxRecipe(batch_size=7)
     assert other.get_params()["recipe__batch_size"] == 8
-    assert other.set_params(recipe=Recipe(), recipe__patience=4).recipe == Recipe(patience=4)
+    assert other.set_params(recipe=SoftmaxRecipe(), recipe__patience=4).recipe == SoftmaxRecipe(
+        patience=4
+    )
     for wrong in ({"recipe__batch_size": 0}, {"recipe__colour": 1}, {"recipes__batch_size": 1}):
         with pytest.raises((ParameterError, ValueError, AttributeError)):
             model.set_params(**wrong)
@@ -452,5 +454,5 @@ def test_parameters_of_the_first_version_become_a_recipe(tmp_path):
     assert [found[name].noise for name in ("", "-beam", "-frequency")] == [
         "tree", "tree", "frequency",
     ]  # fmt: skip
-    assert found[""].recipe == Recipe()
+    assert found[""].recipe == SoftmaxRecipe()
     assert found["-paper"].recipe == AdversarialSoftmax.paper().recipe

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from umpteen import AdversarialSoftmax
-from umpteen.softmax import Recipe
+from umpteen.softmax import SoftmaxRecipe
 from umpteen.softmax.initial_weights import centroid_scores
 from umpteen.softmax.split import validation_split
 from umpteen.validation import check_seed
@@ -61,7 +61,7 @@ def test_a_centroid_scores_is_worth_epochs():
     y, z = random.integers(0, 200, (2, 1500))
     X, Z = (centers[each] + 0.5 * random.normal(size=(1500, 30)) for each in (y, z))
     far, near = (
-        AdversarialSoftmax(recipe=Recipe(centroid_scale=scale), epochs=1, verbose=False)
+        AdversarialSoftmax(recipe=SoftmaxRecipe(centroid_scale=scale), epochs=1, verbose=False)
         .fit(X, y)
         .score(Z, z)
         for scale in (0.0, 10.0)

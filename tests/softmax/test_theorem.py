@@ -9,11 +9,11 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from umpteen import AdversarialSoftmax
-from umpteen.softmax import NoiseTree, Recipe
+from umpteen.softmax import NoiseTree, SoftmaxRecipe
 
 N_KINDS, N_CLASSES = 4, 6
 QUIET = {"n_jobs": 1, "verbose": False}
-PLAIN = Recipe(validation_fraction=0.0, regularizer=0.0)
+PLAIN = SoftmaxRecipe(validation_fraction=0.0, regularizer=0.0)
 
 
 @pytest.fixture(scope="module")

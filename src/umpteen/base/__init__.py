@@ -11,6 +11,7 @@ from umpteen.base.abilities import (
     is_able,
 )
 from umpteen.base.classifier import ExtremeClassifier
+from umpteen.base.recipe import HasRecipe, Recipe
 from umpteen.base.topk import TopK
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "Estimates",
     "Explains",
     "ExtremeClassifier",
+    "HasRecipe",
     "KnowsFeatures",
     "LearnsFromLabelFeatures",
+    "Recipe",
     "RefitsLabels",
     "RemovesLabels",
     "TopK",

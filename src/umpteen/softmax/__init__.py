@@ -2,6 +2,6 @@
 
 from umpteen.softmax.adversarial import AdversarialSoftmax
 from umpteen.softmax.noise_tree import NoiseTree
-from umpteen.softmax.settings import Recipe
+from umpteen.softmax.settings import SoftmaxRecipe
 
-__all__ = ["AdversarialSoftmax", "NoiseTree", "Recipe"]
+__all__ = ["AdversarialSoftmax", "NoiseTree", "SoftmaxRecipe"]

@@ -1,6 +1,6 @@
 """AdversarialSoftmax: a softmax over very many classes, trained on a few of them at a time."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import storage
-from umpteen.base import ExtremeClassifier, TopK
+from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import LabelsError, LabelsShapeError, ModelCorruptError, ParameterError
 from umpteen.kernels import sampled_softmax as kernel
 from umpteen.progress import Verbose, progress_bar
@@ -22,7 +22,7 @@ from umpteen.softmax.noise_tree import NoiseTree
 from umpteen.softmax.prediction import Answers
 from umpteen.softmax.settings import (
     OBJECTIVES,
-    Recipe,
+    SoftmaxRecipe,
     check_combination,
     resolve_noise,
     upgrade_from_1,
@@ -43,7 +43,6 @@ from umpteen.validation import (
 )
 
 _NOT_OF_THE_RESULT = ("checkpoint", "n_jobs", "verbose", "epochs", "beam_width", "recipe")
-_NESTED = "recipe__"
 
 DISCOUNTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -51,7 +50,7 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
 
 @storage.storable(version=2, upgrades={1: upgrade_from_1})
-class AdversarialSoftmax(ExtremeClassifier):
+class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     """A linear softmax over thousands to millions of classes, trained at logarithmic cost.
 
     Instead of comparing a sample's class with all others, each step compares it with a few that
@@ -94,9 +93,9 @@ class AdversarialSoftmax(ExtremeClassifier):
         when classes are ranked. A softmax that has seen few samples of a class holds it back by
         more than is good for the first answer. "auto" is what serves the validation split best,
         0 is the softmax itself.
-    recipe : a `umpteen.softmax.Recipe`, the numbers of training that seldom change: batch size,
-        regulariser, early stopping, time limit. None is `Recipe()`; `set_params` takes
-        `recipe__batch_size` and so on.
+    recipe : the numbers of training that seldom change, as a `umpteen.softmax.SoftmaxRecipe`: batch
+        size, regulariser, early stopping, time limit. `set_params` takes `recipe__batch_size` and
+        so on.
     beam_width : None compares all classes; a number searches the noise tree with a beam of that
         width, and compares the `2 * beam_width` classes that it finds. May be changed after `fit`.
     checkpoint : folder that receives the state after each epoch. `fit` with the same data and
@@ -118,6 +117,7 @@ class AdversarialSoftmax(ExtremeClassifier):
     """
 
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    _recipe_class: ClassVar[type[SoftmaxRecipe]] = SoftmaxRecipe
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "noise": [StrOptions({"auto", "tree", "frequency", "uniform"}), NoiseTree],
         "objective": [StrOptions(set(OBJECTIVES))],
@@ -125,7 +125,7 @@ class AdversarialSoftmax(ExtremeClassifier):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "epochs": _POSITIVE,
         "frequency_discount": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "recipe": [Recipe, None],
+        "recipe": [SoftmaxRecipe, None],
         "beam_width": [Interval(Integral, 1, None, closed="left"), None],
         "checkpoint": [str, PathLike, None],
         "random_state": ["random_state"],
@@ -149,7 +149,7 @@ class AdversarialSoftmax(ExtremeClassifier):
         learning_rate: float = 0.3,
         epochs: int = 30,
         frequency_discount: Any = "auto",
-        recipe: Recipe | None = None,
+        recipe: SoftmaxRecipe | None = None,
         beam_width: int | None = None,
         checkpoint: str | PathLike[str] | None = None,
         random_state: Any = 0,
@@ -175,34 +175,16 @@ class AdversarialSoftmax(ExtremeClassifier):
         printed = {
             "noise": NoiseTree(regularizer=0.1), "objective": "negative_sampling",
             "n_negatives": 1, "learning_rate": 0.01, "frequency_discount": 0.0,
-            "recipe": Recipe(regularizer=1e-3, centroid_scale=0.0, frequency_share=0.0),
+            "recipe": SoftmaxRecipe(regularizer=1e-3, centroid_scale=0.0, frequency_share=0.0),
         }  # fmt: skip
         return cls(**{**printed, **changes})
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; if `deep`, those of the recipe too, as `recipe__batch_size`."""
-        parameters: dict[str, Any] = super().get_params(deep)
-        if deep and isinstance(self.recipe, Recipe):
-            nested = asdict(self.recipe).items()
-            parameters |= {_NESTED + name: value for name, value in nested}
-        return parameters
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set parameters; those of the recipe are `recipe__batch_size` and so on."""
-        names = [_NESTED + name for name in asdict(Recipe()) if _NESTED + name in parameters]
-        if names:
-            changes = {name.removeprefix(_NESTED): parameters.pop(name) for name in names}
-            recipe = parameters.get("recipe", self.recipe) or Recipe()
-            parameters["recipe"] = replace(recipe, **changes)
-        super().set_params(**parameters)
-        return self
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from one class per sample, or from samples with several labels."""
         X, Y = self._check_fit(X, Y)
         X = in_its_form(X)
         check_combination(self.objective, self._noise_for(X), self.beam_width)
-        recipe, seed = self._recipe, check_seed(self.random_state)
+        recipe, seed = self._used_recipe(), check_seed(self.random_state)
         settings = deciding_settings(self, _NOT_OF_THE_RESULT, seed)
         settings["recipe"] = replace(recipe, max_seconds=None)
         mark = fingerprint(X, Y, settings) if self.checkpoint else ""
@@ -330,12 +312,8 @@ class AdversarialSoftmax(ExtremeClassifier):
         chosen = self.frequency_discount
         return None if isinstance(chosen, str) else float(chosen)
 
-    @property
-    def _recipe(self) -> Recipe:
-        return self.recipe or Recipe()
-
     def _schedule(self, X: Features) -> Schedule:
-        noise, recipe = self._noise_for(X), self._recipe
+        noise, recipe = self._noise_for(X), self._used_recipe()
         uniform = isinstance(noise, str) and noise == "uniform"
         rules = kernel.Rules(
             OBJECTIVES[self.objective], float(self.learning_rate), float(recipe.regularizer),
@@ -359,7 +337,7 @@ class AdversarialSoftmax(ExtremeClassifier):
             return Noise.by_frequency(training.Y)
         if isinstance(noise, str):
             noise = NoiseTree(n_jobs=self.n_jobs, verbose=self.verbose)
-        share = float(self._recipe.frequency_share)
+        share = float(self._used_recipe().frequency_share)
         return Noise.of_tree(noise, training.X, training.Y, share)
 
     def _check_more(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:

@@ -1,17 +1,16 @@
 """Settings of AdversarialSoftmax: objectives, the noise they go with, and the training recipe."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from scipy.sparse import issparse
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval
 
+from umpteen.base import Recipe
 from umpteen.errors import ParameterError
 from umpteen.kernels import sampled_softmax as kernel
-from umpteen.storage import Sizes, storable
-from umpteen.storage.checking import refusals
+from umpteen.storage import storable
 from umpteen.validation import Features
 
 OBJECTIVES = {
@@ -30,7 +29,7 @@ _SHARE = [Interval(Real, 0, 1, closed="left")]
 
 @storable
 @dataclass(frozen=True)
-class Recipe:
+class SoftmaxRecipe(Recipe):
     """The numbers of training that seldom need another value.
 
     Parameters
@@ -48,7 +47,7 @@ class Recipe:
     max_seconds : training ends after so many seconds; fitting the tree is not counted. Only this
         number makes a result depend on the machine.
 
-    >>> Recipe(patience=5).patience
+    >>> SoftmaxRecipe(patience=5).patience
     5
     """
 
@@ -69,16 +68,6 @@ class Recipe:
         "patience": _COUNT,
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
     }
-
-    def __post_init__(self) -> None:
-        try:
-            validate_parameter_constraints(self._parameter_constraints, asdict(self), "Recipe")
-        except ValueError as error:
-            raise ParameterError(str(error)) from None
-
-    def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield errors of a loaded object."""
-        return refusals(self)
 
 
 def resolve_noise(objective: str, noise: Any, X: Features) -> Any:
@@ -105,7 +94,7 @@ def check_combination(objective: str, noise: Any, beam_width: int | None) -> Non
 
 
 def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
-    """Group the numbers of training, which were parameters of their own, in a `Recipe`."""
+    """Group the numbers of training, which were parameters of their own, in a `SoftmaxRecipe`."""
     for removed in ("shared", "refresh_after"):
         parameters.pop(removed, None)
     if parameters.pop("search", "exact") == "exact":
@@ -113,5 +102,4 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     noise, objective = parameters.get("noise", "auto"), parameters.get("objective")
     if isinstance(noise, str) and noise == "auto" and objective not in _UNIFORM_ONLY:
         parameters["noise"] = "tree"
-    names = [name for name in Recipe.__dataclass_fields__ if name in parameters]
-    parameters["recipe"] = Recipe(**{name: parameters.pop(name) for name in names})
+    SoftmaxRecipe.gather(parameters)
