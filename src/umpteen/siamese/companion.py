@@ -5,7 +5,7 @@ New ones are made by `umpteen.Ensemble`.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,17 @@ _LEAF = -1
 _LEAST = np.float32(1e-3)  # a score whose logarithm stands for none
 
 
-@storable
+def _upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    state["columns"] = state.pop("signs")
+
+
+@storable(version=2, upgrades={1: _upgrade_from_1})
 @dataclass(frozen=True, eq=False)
 class DecisionTrees:
     """The probability that a candidate is relevant: a sum of small decision trees."""
 
     roots: Annotated[npt.NDArray[np.int32], Shape("trees"), Index("nodes")]
-    signs: Annotated[npt.NDArray[np.int32], Shape("nodes"), Within(_LEAF, 7)]  # columns, or a leaf
+    columns: Annotated[npt.NDArray[np.int32], Shape("nodes"), Within(_LEAF, 7)]  # or a leaf
     thresholds: Annotated[npt.NDArray[np.float64], Shape("nodes")]  # up to this, go left
     left: Annotated[npt.NDArray[np.int32], Shape("nodes"), Within(0, 2**31)]
     right: Annotated[npt.NDArray[np.int32], Shape("nodes"), Within(0, 2**31)]
@@ -34,9 +38,9 @@ class DecisionTrees:
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: child nodes out of range or out of order."""
-        inner = np.flatnonzero(self.signs != _LEAF)
+        inner = np.flatnonzero(self.columns != _LEAF)
         for children in (self.left[inner], self.right[inner]):
-            if (children <= inner).any() or (children >= len(self.signs)).any():
+            if (children <= inner).any() or (children >= len(self.columns)).any():
                 yield "has children that do not come after their parents"
 
     def probabilities(self, evidence: FloatArray) -> FloatArray:
@@ -46,9 +50,9 @@ class DecisionTrees:
         everyone = np.arange(len(rows))
         for root in self.roots:
             place = np.full(len(rows), root)
-            while (inner := self.signs[place] != _LEAF).any():
+            while (inner := self.columns[place] != _LEAF).any():
                 asked, here = everyone[inner], place[inner]
-                goes_left = rows[asked, self.signs[here]] <= self.thresholds[here]
+                goes_left = rows[asked, self.columns[here]] <= self.thresholds[here]
                 place[inner] = np.where(goes_left, self.left[here], self.right[here])
             total += self.values[place]
         found = (1.0 / (1.0 + np.exp(-total))).astype(np.float32)
