@@ -1,9 +1,9 @@
-"""SiameseXML, LabelTree and both together where labels have texts of their own.
+"""SiameseXML, LabelTree and an ensemble of both where labels have texts of their own.
 
 `python benchmarks/siamese.py debian-deps` reads the set under `$UMPTEEN_DATA` and measures on its
-test part; with `--dev`, on 4,000 samples of the training part instead, near copies of which are
-not learned from. `--choices` trains `SiameseXML` once for each choice that could be another;
-`--ngrams 2` has runs of two words, too, as `Tagger` does.
+test part; with `--dev`, on a validation split of the training part instead. `--choices` trains
+`SiameseXML` once for each choice that could be another; `--ngrams 2` has bigrams, too, as `Tagger`
+does.
 """
 
 import argparse
@@ -19,19 +19,18 @@ from rich.table import Table
 
 import umpteen as um
 from papers.siamese.tasks import METRICS, Task, figures, task
-from umpteen.siamese.held_out import held_out
-from umpteen.validation import as_csr, unit_rows
+from umpteen.splitting import validation_split
+from umpteen.validation import as_csr
 
 CHOICES: list[dict[str, Any]] = [
     {},
-    {"start": "text"},
-    {"skip_above": 0.95},
-    {"mine_every": 2},
-    {"loss": "contrastive"},
-    {"dropout": 0.0},
-    {"label_power": 0.45},
-    {"residual": True},
-    {"modules": ("embed", "mine", "refine", "joint")},
+    {"recipe__start": "text"},
+    {"recipe__mine_every": 2},
+    {"recipe__loss": "contrastive"},
+    {"recipe__dropout": 0.0},
+    {"recipe__label_power": 0.45},
+    {"recipe__residual": True},
+    {"recipe__modules": ("embed", "mine", "refine", "joint")},
     {"n_models": 3},
 ]
 TAILS = (0.0, 0.5, 1.0)
@@ -62,17 +61,17 @@ def models(choices: bool, seed: int) -> Iterator[tuple[str, Any]]:
     if choices:
         for changes in CHOICES:
             said = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-            yield said or "as it is", um.SiameseXML(**changes, random_state=seed)
+            yield said or "as it is", um.SiameseXML(random_state=seed).set_params(**changes)
         return
     yield "LabelTree", um.LabelTree(random_state=seed)
     yield "LabelTree, labels' texts", um.LabelTree(random_state=seed)
     yield "SiameseXML", um.SiameseXML(random_state=seed)
-    yield "fused", um.SiameseXML(fuse_with=um.LabelTree(), random_state=seed)
+    yield "Ensemble of both", um.Ensemble([um.SiameseXML(random_state=seed), um.LabelTree()])
 
 
 def cut(whole: Task) -> Task:
     """To learn from and to test on, both of the training part."""
-    held = held_out(as_csr(unit_rows(whole.X)), _DRAW)
+    held = validation_split(as_csr(whole.X), whole.Y, _DRAW)
     Y, Y_test = whole.Y[~held], whole.Y[held]
     seen = np.flatnonzero(Y.getnnz(axis=0))
     asked = Y_test[:, seen].getnnz(axis=1) > 0

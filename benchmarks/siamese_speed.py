@@ -79,10 +79,15 @@ def parse() -> argparse.Namespace:
 def warm_up() -> None:
     """Compile."""
     data = made_up(3_000)
-    model = um.SiameseXML(epochs=1, refine_epochs=1, search="hnsw", verbose=False)
+    model = _model(1, 1)
     model.fit(data.train.X, data.train.Y, label_features=data.label_features)
     model.predict_topk(data.test.X[:1])
     model.predict_topk(data.test.X)
+
+
+def _model(epochs: int, refine_epochs: int) -> um.SiameseXML:
+    recipe = um.siamese.SiameseRecipe(refine_epochs=refine_epochs)
+    return um.SiameseXML(epochs=epochs, recipe=recipe, search="hnsw", verbose=False)
 
 
 def made_up(n_labels: int) -> um.data.Dataset:
@@ -95,7 +100,7 @@ def made_up(n_labels: int) -> um.data.Dataset:
 def measure(n_labels: int, epochs: int) -> Iterator[dict[str, Any]]:
     """By graphs, and by comparison with all labels."""
     data = made_up(n_labels)
-    model = um.SiameseXML(epochs=epochs, refine_epochs=REFINE_EPOCHS, search="hnsw", verbose=False)
+    model = _model(epochs, REFINE_EPOCHS)
     reset_peak()
     before = peak_megabytes()
     with modules_timed() as spent, Stopwatch() as whole:
@@ -103,7 +108,7 @@ def measure(n_labels: int, epochs: int) -> Iterator[dict[str, Any]]:
     costs = {
         "peak": peak_megabytes() - before,
         "embed": spent["_embed"] / max(1, epochs),
-        "mine": spent["hard_negatives"],
+        "mine": spent["_mine"],
         "refine": spent["_refine"] / REFINE_EPOCHS,
         "rest": whole.wall - sum(spent.values()),
     }
@@ -135,15 +140,15 @@ def modules_timed() -> Iterator[dict[str, float]]:
 
         return run
 
-    names = ("_embed", "hard_negatives", "_refine")
-    originals = {name: getattr(training, name) for name in names}
+    names = ("_embed", "_mine", "_refine")
+    originals = {name: getattr(training._Trainer, name) for name in names}
     for name, work in originals.items():
-        setattr(training, name, watched(name, work))
+        setattr(training._Trainer, name, watched(name, work))
     try:
         yield spent
     finally:
         for name, work in originals.items():
-            setattr(training, name, work)
+            setattr(training._Trainer, name, work)
 
 
 def markdown(results: dict[str, Any]) -> str:

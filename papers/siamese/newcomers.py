@@ -13,7 +13,7 @@ from papers.contents import Block, Cell, Section, Table, Value
 from papers.siamese.tasks import DEPTHS, Task, available, task
 from umpteen import LabelTree, TopK
 from umpteen.metrics import propensity, psp_at_k, recall_at_k
-from umpteen.siamese import SiameseXML
+from umpteen.siamese import SiameseRecipe, SiameseXML
 
 _SETS = ("debian-deps", "wordnet-ancestors")
 _HIDDEN = 10  # one label in so many
@@ -83,7 +83,8 @@ def answers(case: Hidden, siamese: Any, tree: Any, k: int) -> dict[str, TopK]:
     among_all = siamese.predict_topk(chosen.X_test, k)
     among_new = siamese.remove_labels(np.arange(n_known)).predict_topk(chosen.X_test, k)
     tree.fit(chosen.X, case.learned)
-    untrained = SiameseXML(modules=(), epochs=0, dim=512, weights="fixed", alpha=0, verbose=False)
+    texts_only = SiameseRecipe(modules=(), weights="fixed", alpha=0)
+    untrained = SiameseXML(epochs=0, dim=512, recipe=texts_only, verbose=False)
     untrained.fit(chosen.X, case.learned, label_features=texts[:n_known])
     untrained.add_labels(label_features=texts[n_known:])
     return {
@@ -103,10 +104,10 @@ def scores(case: Hidden, top: TopK) -> npt.NDArray[np.float64]:
 
 
 def _measured(sets: list[str], quick: bool) -> Iterator[Block]:
-    small: dict[str, Any] = {"dim": 64, "epochs": 3, "refine_epochs": 2} if quick else {}
+    small: dict[str, Any] = {"dim": 64, "epochs": 3, "recipe__refine_epochs": 2} if quick else {}
     for name in sets:
         case = hidden(task(name, quick))
-        siamese = SiameseXML(**small, random_state=0, verbose=False)
+        siamese = SiameseXML(random_state=0, verbose=False).set_params(**small)
         tops = answers(case, siamese, LabelTree(random_state=0, verbose=False), max(_RECALLS))
         rows: list[list[Cell]] = [
             [label, *(Value(float(score)) for score in scores(case, top))]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from papers.siamese.tasks import (
     outcome,
     task,
 )
-from umpteen import LabelTree, NearestCentroid
+from umpteen import Ensemble, LabelTree, NearestCentroid
 from umpteen.metrics import recall_at_k
 from umpteen.search import LabelIndex
 from umpteen.siamese import SiameseXML
@@ -29,7 +28,6 @@ _SETS = ("debian-deps", "wordnet-ancestors", "eurlex57k")
 _SHORTLISTS = (10, 25, 50, 100)
 _N_EXAMPLES = 4
 _NAME, _TEXT = 34, 110  # letters shown
-_LEAST_SHARED = 20_000  # towers of fused models learn from all of fewer samples
 _RARE = 3  # samples of a label
 _THREE: dict[str, Any] = {"n_trees": 3, "hard_negatives": 20}
 
@@ -53,52 +51,52 @@ class Entry:
     changes: dict[str, Any] = field(default_factory=dict)  # of a trained model
 
 
-def entries(quick: bool, n_samples: int, folder: str) -> dict[str, Entry]:
-    """What is compared; `folder` keeps the towers of SiameseXML for those that are fused."""
-    small: dict[str, Any] = {"dim": 64, "epochs": 3, "refine_epochs": 2} if quick else {}
-    printed = (
-        {"dim": 64, "epochs": 3, "refine_epochs": 2} if quick else {"epochs": 8, "refine_epochs": 4}
-    )
+def entries(quick: bool) -> dict[str, Entry]:
+    """Return what is compared."""
+    few: dict[str, Any] = {"dim": 64, "epochs": 3, "recipe__refine_epochs": 2}
+    small = few if quick else {}
+    printed = few if quick else {"epochs": 8, "recipe__refine_epochs": 4}
 
     def siamese(**changes: Any) -> Callable[[int], SiameseXML]:
-        return lambda seed: SiameseXML(**{**small, **changes}, random_state=seed, verbose=False)
+        def make(seed: int) -> SiameseXML:
+            return SiameseXML(random_state=seed, verbose=False).set_params(**small, **changes)
+
+        return make
 
     def tree(seed: int) -> LabelTree:
         return LabelTree(random_state=seed, verbose=False)
 
-    def main(**changes: Any) -> Callable[[int], SiameseXML]:
-        return lambda seed: siamese(**changes, checkpoint=f"{folder}/{seed}")(seed)
+    def ensemble(tree: Callable[[int], LabelTree]) -> Callable[[int], Ensemble]:
+        return lambda seed: Ensemble(
+            [siamese()(seed), tree(seed)], random_state=seed, verbose=False
+        )
 
-    def fused(companion: LabelTree) -> Callable[[int], SiameseXML]:
-        if n_samples < _LEAST_SHARED:
-            return siamese(fuse_with=companion)
-        return main(fuse_with=companion)
+    def three(seed: int) -> LabelTree:
+        found: LabelTree = tree(seed).set_params(**_THREE)
+        return found
 
-    without = {"modules": ("mine", "refine"), "start": "centroid", "alpha": 1.0, "weights": "fixed"}
+    without = {
+        "recipe__modules": ("mine", "refine"), "recipe__start": "centroid", "recipe__alpha": 1.0,
+        "recipe__weights": "fixed",
+    }  # fmt: skip
     return {
-        "SiameseXML": Entry(main(), main=True),
+        "SiameseXML": Entry(siamese(), main=True),
         "SiameseXML, tail=0.5": Entry("SiameseXML", changes={"tail": 0.5}),
         "SiameseXML, scores by the paper's weights": Entry(
-            "SiameseXML", changes={"weights": "fixed"}
+            "SiameseXML", changes={"recipe__weights": "fixed"}
         ),
         "SiameseXML-3": Entry(siamese(n_models=3)),
-        "fused with LabelTree": Entry(fused(LabelTree(verbose=False)), main=True),
-        "fused with LabelTree, tail=0.05": Entry("fused with LabelTree", changes={"tail": 0.05}),
-        "fused with LabelTree, tail=0.5": Entry("fused with LabelTree", changes={"tail": 0.5}),
-        "fused with LabelTree, tail=1": Entry("fused with LabelTree", changes={"tail": 1.0}),
-        "fused with three trees": Entry(fused(LabelTree(**_THREE, verbose=False))),
-        "fused with three trees, tail=0.5": Entry("fused with three trees", changes={"tail": 0.5}),
-        "Module I alone": Entry(siamese(modules=("embed",), start="text")),
-        "random negatives only": Entry(siamese(modules=("embed", "refine"))),
+        "Ensemble with LabelTree": Entry(ensemble(tree), main=True),
+        "Ensemble with three trees": Entry(ensemble(three)),
+        "Module I alone": Entry(siamese(recipe__modules=("embed",), recipe__start="text")),
+        "random negatives only": Entry(siamese(recipe__modules=("embed", "refine"))),
         "the paper's settings, fewer epochs": Entry(
-            lambda seed: SiameseXML.paper(**printed, shortlist=100, random_state=seed)
+            lambda seed: SiameseXML.paper(**printed, recipe__shortlist=100, random_state=seed)
         ),
         "classifier only (as SLICE)": Entry(siamese(**without)),
         "LabelTree (paper: Parabel)": Entry(tree, described=False, main=True),
         "LabelTree with labels' texts": Entry(tree, main=True),
-        "three trees with labels' texts": Entry(
-            lambda seed: LabelTree(**_THREE, random_state=seed, verbose=False)
-        ),
+        "three trees with labels' texts": Entry(three),
         "one-vs-all (paper: DiSMEC)": Entry(
             lambda seed: LabelTree.one_vs_all(random_state=seed, verbose=False), described=False
         ),
@@ -126,8 +124,7 @@ def sections(quick: bool) -> list[Section]:
 def _compared(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     chosen = task(name, quick)
     yield chosen.said()
-    with TemporaryDirectory() as folder:
-        found = measured(chosen, entries(quick, chosen.X.shape[0], folder), n_seeds)
+    found = measured(chosen, entries(quick), n_seeds)
     yield table6(found)
     yield precisions(found)
     yield from shortlists(chosen, found["SiameseXML"][0], found["LabelTree (paper: Parabel)"][0])
@@ -151,7 +148,8 @@ def measured(chosen: Task, rows: dict[str, Entry], n_seeds: int) -> dict[str, li
 
 def changed(chosen: Task, run: Outcome, changes: dict[str, Any]) -> Outcome:
     """The outcome of a trained model with other settings of its answers."""
-    before = {name: getattr(run.model, name) for name in changes}
+    names = {name.partition("__")[0] for name in changes}
+    before = {name: getattr(run.model, name) for name in names}
     run.model.set_params(**changes)
     found = judged(chosen, run.model, run.seconds)
     run.model.set_params(**before)
@@ -172,8 +170,7 @@ def table6(found: dict[str, list[Outcome]]) -> Table:
         rows.append(cells)
     columns = ["model", *_headings(0, 2), "MB", "minutes of training"]
     return Table(
-        "Table 6: nDCG and propensity-scored nDCG in %; minutes of the fused models are those "
-        "beyond SiameseXML's, whose towers they share",
+        "Table 6: nDCG and propensity-scored nDCG in %",
         columns,
         rows,
     )
@@ -226,7 +223,7 @@ def examples(chosen: Task, found: dict[str, Outcome]) -> Iterator[Block]:
     )
     counts = chosen.Y.getnnz(axis=0)
     rare = chosen.Y_test @ (counts < _RARE).astype(np.float32)
-    models = ("SiameseXML", "fused with LabelTree", "LabelTree (paper: Parabel)")
+    models = ("SiameseXML", "Ensemble with LabelTree", "LabelTree (paper: Parabel)")
     for row in np.flatnonzero(rare)[:_N_EXAMPLES]:
         own = set(chosen.Y_test[row].indices.tolist())
 

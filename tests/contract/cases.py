@@ -122,19 +122,17 @@ CASES = {
         lambda **parameters: umpteen.SiameseXML(**{"dim": 32, **parameters}),
         needs="torch",
         fit=lambda model, X, Y: (
-            model.set_params(dim=16, epochs=1, refine_epochs=1, shortlist=5)
+            model.set_params(dim=16, epochs=1, recipe__refine_epochs=1, recipe__shortlist=5)
             if _are_many(X)
             else model
         ).fit(X, Y),
         bad_parameters=(
-            {"modules": ("dream",)},
             {"dim": 0},
             {"epochs": -1},
-            {"alpha": 1.5},
-            {"loss": "hinge"},
-            {"shortlist": 0},
+            {"tail": 1.5},
+            {"search": "far"},
             {"n_models": 0},
-            {"fuse_with": "a friend"},
+            {"recipe": "a friend's"},
             {"device": "abacus"},
         ),
     ),

@@ -216,3 +216,11 @@ def test_a_tagger_makes_probabilities_of_an_ensemble():
     ((name, chance),) = tagger.predict("word3", k=1)
     assert name == "label3"
     assert 0.5 < chance <= 1
+
+
+def test_tail_divides_by_the_propensity():
+    X, Y = two_views()
+    model = um.Ensemble([OneView(0), OneView(1)]).fit(X, Y)
+    plain = model.predict_topk(X[:50], k=N_LABELS).to_csr(N_LABELS).toarray()
+    scored = model.set_params(tail=1.0).predict_topk(X[:50], k=N_LABELS).to_csr(N_LABELS).toarray()
+    np.testing.assert_allclose(scored, plain / um.metrics.propensity(Y), rtol=1e-4)

@@ -10,10 +10,10 @@ from scipy.sparse import csr_matrix
 from papers.contents import Table
 from papers.siamese import newcomers, quality, surrogates, tasks
 from umpteen.centroid import NearestCentroid
-from umpteen.siamese import SiameseXML
+from umpteen.siamese import SiameseRecipe, SiameseXML
 
 N_LABELS = 20
-SMALL = {"dim": 32, "epochs": 3, "refine_epochs": 1, "random_state": 0, "verbose": False}
+SMALL = {"dim": 32, "epochs": 3, "recipe": SiameseRecipe(refine_epochs=1), "verbose": False}
 
 
 def small_task(n=400, n_test=100):
@@ -37,13 +37,13 @@ def small_task(n=400, n_test=100):
 def test_rows_of_the_table_are_of_their_models():
     chosen = small_task()
     rows = {
-        "SiameseXML": quality.Entry(lambda seed: SiameseXML(**SMALL | {"random_state": seed})),
-        "own vector": quality.Entry("SiameseXML", changes={"alpha": 1.0}),
+        "SiameseXML": quality.Entry(lambda seed: SiameseXML(**SMALL, random_state=seed)),
+        "own vector": quality.Entry("SiameseXML", changes={"recipe__alpha": 1.0}),
         "centroid": quality.Entry(lambda _: NearestCentroid(), described=False, main=True),
     }
     found = quality.measured(chosen, rows, 2)
     assert [len(found[name]) for name in rows] == [1, 1, 2]
-    assert found["SiameseXML"][0].model.alpha == 0.5  # changed back
+    assert found["SiameseXML"][0].model.recipe.alpha == 0.5  # changed back
     table = quality.precisions(found)
     assert table.columns[1:4] == ["P@1", "P@3", "P@5"]
     hits = found["centroid"][0].top.labels[:, 0] == chosen.Y_test.indices

@@ -13,7 +13,7 @@ from scipy.sparse import random as random_matrix
 
 from umpteen.neural import SparseRows
 from umpteen.search import LabelIndex
-from umpteen.siamese.embedding import Goal, LabelBatches, PairNetwork
+from umpteen.siamese.embedding import LabelBatches, PairNetwork
 from umpteen.siamese.encoder import Encoder
 from umpteen.siamese.refining import SampleBatches
 from umpteen.siamese.shortlist import hard_negatives
@@ -34,8 +34,7 @@ def data():
 def _batches(data, n_mined=3, **options):
     X, Z, Y = data
     torch.manual_seed(0)
-    goal = Goal("contrastive", 0.05, 2, None)
-    network = PairNetwork(Encoder(30, 8), 20, n_mined, goal)
+    network = PairNetwork(Encoder(30, 8), 20, n_mined, loss="contrastive", n_hardest=2)
     settings = {"power": 0.45, "mine_every": 1, "device": CPU, "n_jobs": 1, **options}
     return LabelBatches(X, Z, Y, network, **settings)
 
@@ -112,19 +111,6 @@ def test_labels_are_drawn_by_a_power_of_their_frequency(data):
     batches = _batches(data, power=0.45)
     counts = np.asarray(data[2].sum(axis=0), np.float64).ravel()
     np.testing.assert_allclose(batches.chances, counts**0.45 / (counts**0.45).sum())
-
-
-def test_similar_negatives_can_be_left_out(data):
-    """A negative above the limit gets no slope: it may be relevant, unsaid."""
-    torch.manual_seed(0)
-    encoder = Encoder(30, 8, residual=False)
-    rows = SparseRows.of(csr_matrix(np.eye(30, dtype=np.float32)[[0, 1, 2, 0]]))
-    relevant = torch.eye(2, dtype=torch.bool)  # label 0 is exactly like the sample of label 1
-    losses = [
-        PairNetwork(encoder, 2, 0, Goal("contrastive", 0.05, 1, limit)).loss(rows, relevant)
-        for limit in (None, 0.95)
-    ]
-    assert losses[1] < losses[0] - 0.5
 
 
 def test_shortlists_are_the_nearest_labels_that_are_not_relevant(data):

@@ -14,6 +14,7 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 from scipy.sparse import csr_matrix, vstack
 
 import umpteen as um
+from tests.siamese.settings import siamese
 from umpteen.errors import FeaturesError, LabelsShapeError, ModelPathError, ParameterError
 
 N_TOPICS = 12
@@ -43,25 +44,23 @@ def topics(n_samples=120, seed=0):
         {"modules": ("embed",)},
         {"modules": ("refine",)},
         {"modules": ("embed", "mine", "refine", "joint")},
-        {"skip_above": 0.95},
         {"n_models": 3, "epochs": 2},
         {"activation": "gelu"},
-        {"fuse_with": um.LabelTree()},
     ],
 )
 def test_topics_are_found_by_every_variant(changes):
     X, Y, texts = topics()
-    model = um.SiameseXML(**{**SMALL, **changes}).fit(X[:84], Y[:84], label_features=texts)
+    model = siamese(**{**SMALL, **changes}).fit(X[:84], Y[:84], label_features=texts)
     assert model.score(X[84:], Y[84:]) > 0.8
     assert [set(losses) for losses in model.history_] == [
-        set(model.modules) - {"mine"}
+        set(model.recipe.modules) - {"mine"}
     ] * model.n_models
 
 
 def test_training_makes_labels_and_their_samples_alike():
     X, Y, texts = topics()
-    before = um.SiameseXML(**{**SMALL, "modules": ()}).fit(X, Y, label_features=texts)
-    after = um.SiameseXML(**{**SMALL, "modules": ("embed",), "epochs": 8}).fit(X, Y, texts)
+    before = siamese(**{**SMALL, "modules": ()}).fit(X, Y, label_features=texts)
+    after = siamese(**{**SMALL, "modules": ("embed",), "epochs": 8}).fit(X, Y, texts)
     similarity = [
         np.einsum("ij,ij->i", model.encode(X), model.label_embeddings_[Y.indices]).mean()
         for model in (before, after)
@@ -73,17 +72,17 @@ def test_refining_begins_at_the_scores_of_the_texts():
     """Lemma 2: what Module III does not learn, it does not spoil."""
     X, Y, texts = topics()
     settings = {**SMALL, "start": "text"}
-    one = um.SiameseXML(**{**settings, "modules": ("embed",)}).fit(X, Y, label_features=texts)
-    other = um.SiameseXML(**{**settings, "refine_epochs": 0}).fit(X, Y, label_features=texts)
+    one = siamese(**{**settings, "modules": ("embed",)}).fit(X, Y, label_features=texts)
+    other = siamese(**{**settings, "refine_epochs": 0}).fit(X, Y, label_features=texts)
     np.testing.assert_array_equal(other.classifiers_of_labels_, other.label_embeddings_)
     assert one.predict_topk(X, k=N_TOPICS) == other.predict_topk(X, k=N_TOPICS)
-    moved = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
+    moved = siamese(**SMALL).fit(X, Y, label_features=texts)
     assert moved.history_[0]["refine"][-1] < moved.history_[0]["refine"][0]
 
 
 def test_scores_are_the_documented_mixture():
     X, Y, texts = topics()
-    model = um.SiameseXML(**SMALL, alpha=0.7, residual=True).fit(X, Y, label_features=texts)
+    model = siamese(**SMALL, alpha=0.7, residual=True).fit(X, Y, label_features=texts)
     tower = model.towers_[0]
     bags = tower.encoder.bags(X)
     mean = (bags @ tower.texts.T + bags @ tower.centroids.T) / 2
@@ -97,34 +96,23 @@ def test_a_label_without_samples_stays_at_its_text():
     X, Y, texts = topics()
     fewer = Y.toarray()
     fewer[:, 3] = 0
-    model = um.SiameseXML(**SMALL).fit(X, csr_matrix(fewer), label_features=texts)
+    model = siamese(**SMALL).fit(X, csr_matrix(fewer), label_features=texts)
     own, text = model.classifiers_of_labels_, model.label_embeddings_
     np.testing.assert_array_equal(own[3], text[3])
     assert (own[4] != text[4]).any()
 
 
-@pytest.mark.parametrize("settings", [SMALL, {**SMALL, "fuse_with": um.LabelTree()}])
-def test_tail_says_where_it_has_no_effect(settings):
+def test_tail_says_where_it_has_no_effect():
     X, Y, texts = topics()
     with pytest.warns(UserWarning, match="tail has no effect"):
-        um.SiameseXML(**settings, tail=0.5).fit(X, Y, label_features=texts)
-
-
-def test_a_companions_scores_are_added():
-    X, Y, texts = topics()
-    fused = um.SiameseXML(**SMALL, fuse_with=um.LabelTree(), fuse_weight=0.5)
-    fused.fit(X, Y, label_features=texts)
-    alone = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
-    parts = [model.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS).toarray()
-             for model in (fused, alone, fused.companion_)]  # fmt: skip
-    np.testing.assert_allclose(parts[0], (0.5 * parts[1] + parts[2]) / 1.5, atol=1e-5)
+        siamese(**SMALL, tail=0.5).fit(X, Y, label_features=texts)
 
 
 def test_new_labels_are_found_without_training():
     """A label that nobody has used yet must be found by its text alone."""
     X, Y, texts = topics()
     known = np.asarray(Y[:, :9].sum(axis=1)).ravel() > 0
-    model = um.SiameseXML(**SMALL).fit(X[known], Y[known][:, :9], label_features=texts[:9])
+    model = siamese(**SMALL).fit(X[known], Y[known][:, :9], label_features=texts[:9])
     before = model.predict_topk(X[known], k=9)
     assert model.add_labels(label_features=texts[9:]) is model
     assert model.n_labels_ == N_TOPICS
@@ -136,16 +124,14 @@ def test_new_labels_are_found_without_training():
 
 def test_new_labels_survive_saving(tmp_path):
     X, Y, texts = topics()
-    model = (
-        um.SiameseXML(**SMALL).fit(X, Y, label_features=texts).add_labels(label_features=texts[:2])
-    )
+    model = siamese(**SMALL).fit(X, Y, label_features=texts).add_labels(label_features=texts[:2])
     model.save(tmp_path / "model")
     assert um.load(tmp_path / "model").predict_topk(X) == model.predict_topk(X)
 
 
 def test_new_labels_without_text_are_found_by_their_samples():
     X, Y, texts = topics()
-    model = um.SiameseXML(**SMALL).fit(X[:60], Y[:60], label_features=texts)
+    model = siamese(**SMALL).fit(X[:60], Y[:60], label_features=texts)
     empty = csr_matrix((1, X.shape[1]), dtype=np.float32)
     unlike = csr_matrix(np.eye(X.shape[1], dtype=np.float32)[:3].sum(axis=0, keepdims=True))
     model.add_labels(unlike, [[0]], empty)
@@ -156,7 +142,7 @@ def test_the_taggers_label_texts_survive_learning_more():
     texts = ["red apple pie", "green apple", "iron ore", "copper ore mine"] * 10
     labels = [["fruit"], ["fruit"], ["metal"], ["metal"]] * 10
     described = {"fruit": "apple pear fruit", "metal": "iron copper ore", "sea": "water ocean"}
-    tagger = um.Tagger(um.SiameseXML(**SMALL), calibrate=False)
+    tagger = um.Tagger(siamese(**SMALL), calibrate=False)
     tagger.fit(texts, labels, label_texts=described)
     tagger.partial_fit(["ripe apple"], [["fruit"]])
     assert tagger.predict("ocean water", k=1)[0][0] == "sea"
@@ -164,7 +150,7 @@ def test_the_taggers_label_texts_survive_learning_more():
 
 def test_removed_labels_are_not_answered():
     X, Y, texts = topics()
-    model = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts).remove_labels([0, 3])
+    model = siamese(**SMALL).fit(X, Y, label_features=texts).remove_labels([0, 3])
     assert not np.isin(model.predict_topk(X, k=N_TOPICS).labels, [0, 3]).any()
 
 
@@ -174,7 +160,7 @@ def test_labels_without_text_or_without_samples():
     texts = vstack([csr_matrix((1, X.shape[1])), texts[1:2], csr_matrix((1, X.shape[1])),
                     texts[3:]], format="csr")  # fmt: skip
     kept = ~np.isin(Y.indices, [1, 2])
-    model = um.SiameseXML(**SMALL).fit(X[kept], Y[kept], label_features=texts)
+    model = siamese(**SMALL).fit(X[kept], Y[kept], label_features=texts)
     top = model.predict_topk(X, k=N_TOPICS)
     assert not (top.labels == 2).any()
     for label in (0, 1):
@@ -184,7 +170,7 @@ def test_labels_without_text_or_without_samples():
 def test_pretrained_vectors_are_where_features_begin():
     X, Y, texts = topics()
     vectors = np.random.default_rng(0).random((X.shape[1], 96)).astype(np.float32)
-    model = um.SiameseXML(**{**SMALL, "modules": ()}).fit(X, Y, texts, token_vectors=vectors)
+    model = siamese(**{**SMALL, "modules": ()}).fit(X, Y, texts, token_vectors=vectors)
     np.testing.assert_array_equal(model.towers_[0].encoder.table, vectors)
 
 
@@ -192,16 +178,16 @@ def test_other_vectors_of_words_are_another_training(tmp_path):
     X, Y, texts = topics()
     settings = {**SMALL, "dim": 8, "epochs": 1, "checkpoint": str(tmp_path)}
     vectors = np.random.default_rng(0).standard_normal((2, X.shape[1], 8)).astype(np.float32)
-    um.SiameseXML(**settings).fit(X, Y, label_features=texts, token_vectors=vectors[0])
+    siamese(**settings).fit(X, Y, label_features=texts, token_vectors=vectors[0])
     with pytest.raises(ModelPathError, match="another training"):
-        um.SiameseXML(**settings).fit(X, Y, label_features=texts, token_vectors=vectors[1])
+        siamese(**settings).fit(X, Y, label_features=texts, token_vectors=vectors[1])
 
 
 def test_a_training_is_continued_to_the_same_bits(tmp_path):
     X, Y, texts = topics()
     folder = str(tmp_path / "run")
     settings = {**SMALL, "mine_every": 1, "dropout": 0.2}
-    whole = um.SiameseXML(**settings).fit(X, Y, label_features=texts)
+    whole = siamese(**settings).fit(X, Y, label_features=texts)
 
     class StoppedError(Exception):
         pass
@@ -218,7 +204,7 @@ def test_a_training_is_continued_to_the_same_bits(tmp_path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoint.Keeper, "save", save)
-        model = um.SiameseXML(**settings, checkpoint=folder, checkpoint_every=0)
+        model = siamese(**settings, checkpoint=folder, checkpoint_every=0)
         for _ in range(2):
             with pytest.raises(StoppedError):
                 model.fit(X, Y, label_features=texts)
@@ -230,8 +216,8 @@ def test_a_training_is_continued_to_the_same_bits(tmp_path):
 
 KILLED = """
 import sys
-sys.path.insert(0, {here!r})
-from test_siamese_xml import SMALL, topics, um
+sys.path[:0] = {here!r}
+from test_siamese_xml import SMALL, siamese, topics
 from umpteen.neural.checkpoint import Keeper
 save, count = Keeper.save, [0]
 def telling(keeper, run):
@@ -241,7 +227,7 @@ def telling(keeper, run):
         print("written", flush=True)
 Keeper.save = telling
 X, Y, texts = topics()
-model = um.SiameseXML(**SMALL, checkpoint={folder!r}, checkpoint_every=0)
+model = siamese(**SMALL, checkpoint={folder!r}, checkpoint_every=0)
 model.fit(X, Y, label_features=texts)
 """
 
@@ -249,15 +235,17 @@ model.fit(X, Y, label_features=texts)
 @pytest.mark.parametrize("stop", [5, 26])  # in Module I, and in Module III
 def test_a_killed_process_is_continued_to_the_same_answers(stop, tmp_path):
     folder = str(tmp_path / "run")
-    code = KILLED.format(here=str(Path(__file__).parent), folder=folder, stop=stop)
+    code = KILLED.format(
+        here=[str(Path(__file__).parent), str(Path(__file__).parents[2])], folder=folder, stop=stop
+    )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "written\n"
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     process.stdout.close()
     X, Y, texts = topics()
-    whole = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
-    continued = um.SiameseXML(**SMALL, checkpoint=folder).fit(X, Y, label_features=texts)
+    whole = siamese(**SMALL).fit(X, Y, label_features=texts)
+    continued = siamese(**SMALL, checkpoint=folder).fit(X, Y, label_features=texts)
     assert continued.predict_topk(X) == whole.predict_topk(X)
     assert continued.history_ == whole.history_
 
@@ -273,16 +261,16 @@ def test_a_killed_process_is_continued_to_the_same_answers(stop, tmp_path):
 def test_wrong_label_features_are_refused(label_features, error, message):
     X, Y, _ = topics()
     with pytest.raises(error, match=message):
-        um.SiameseXML(**SMALL).fit(X, Y, label_features=label_features)
+        siamese(**SMALL).fit(X, Y, label_features=label_features)
 
 
 def test_other_bad_input_is_refused():
     X, Y, texts = topics()
     with pytest.raises(FeaturesError, match="token_vectors has shape"):
-        um.SiameseXML(**SMALL).fit(X, Y, token_vectors=np.ones((3, 96)))
+        siamese(**SMALL).fit(X, Y, token_vectors=np.ones((3, 96)))
     with pytest.raises(ParameterError, match="modules"):
-        um.SiameseXML(modules=("embed", "embed")).fit(X, Y)
-    model = um.SiameseXML(**SMALL).fit(X, Y, label_features=texts)
+        siamese(modules=("embed", "embed"))
+    model = siamese(**SMALL).fit(X, Y, label_features=texts)
     with pytest.raises(FeaturesError, match="label_features has 3 features"):
         model.add_labels(label_features=np.ones((1, 3)))
     with pytest.raises(LabelsShapeError, match="2 rows but Y has 1"):
@@ -291,7 +279,7 @@ def test_other_bad_input_is_refused():
 
 def test_more_answers_than_the_shortlist_has():
     X, Y, texts = topics()
-    model = um.SiameseXML(**SMALL, shortlist=2).fit(X, Y, label_features=texts)
+    model = siamese(**SMALL, shortlist=2).fit(X, Y, label_features=texts)
     assert (np.sort(model.predict_topk(X, k=N_TOPICS).labels, axis=1) == np.arange(N_TOPICS)).all()
 
 
@@ -299,7 +287,7 @@ def test_through_the_tagger_texts_of_labels_reach_it():
     texts = ["red apple pie", "green apple", "iron ore", "copper ore mine"] * 15
     labels = [["fruit"], ["fruit"], ["metal"], ["metal"]] * 15
     described = {"fruit": "apple pear fruit", "metal": "iron copper ore", "sea": "water ocean"}
-    tagger = um.Tagger(um.SiameseXML(**SMALL), calibrate=False).fit(texts, labels, described)
+    tagger = um.Tagger(siamese(**SMALL), calibrate=False).fit(texts, labels, described)
     assert tagger.predict("ocean water", k=1)[0][0] == "sea"
     assert tagger.predict("a pear", k=1)[0][0] == "fruit"
     tagger.add_labels(["sky"], texts={"sky": "clouds sun sky"})
@@ -310,13 +298,17 @@ def test_through_the_tagger_texts_of_labels_reach_it():
 def test_the_papers_settings_do_not_follow_our_defaults():
     """What the supplement and the released code say, whatever is better here."""
     printed = {
-        "dim": 300, "batch_size": 4096, "learning_rate": 0.005, "loss": "contrastive",
-        "label_power": 0.45, "residual": True, "activation": "relu", "start": "text",
-        "weights": "fixed", "shortlist": 500, "dropout": 0.0, "skip_above": None, "tail": 0.0,
+        "dim": 300, "learning_rate": 0.005, "tail": 0.0,
+        "recipe__batch_size": 4096, "recipe__loss": "contrastive", "recipe__label_power": 0.45,
+        "recipe__residual": True, "recipe__activation": "relu", "recipe__start": "text",
+        "recipe__weights": "fixed", "recipe__shortlist": 500, "recipe__dropout": 0.0,
     }  # fmt: skip
     paper, code = um.SiameseXML.paper().get_params(), um.SiameseXML.released().get_params()
     assert {name: paper[name] for name in printed} == printed
-    assert paper["mine_every"] > 0
-    changed = {"residual": False, "activation": "gelu", "n_negatives": 1, "mine_every": 0}
+    assert paper["recipe__mine_every"] > 0
+    changed = {
+        "recipe__residual": False, "recipe__activation": "gelu", "recipe__n_negatives": 1,
+        "recipe__mine_every": 0, "recipe__weights": "fixed", "learning_rate": 0.01,
+    }  # fmt: skip
     assert {name: code[name] for name in changed} == changed
-    assert code["weights"] == "fixed"
+    assert um.SiameseXML.paper(dim=8, recipe__shortlist=3).get_params()["recipe__shortlist"] == 3

@@ -51,8 +51,8 @@ class HasRecipe(BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; if `deep`, those of the recipe too, as `recipe__name`."""
         parameters: dict[str, Any] = super().get_params(deep)
-        if deep and isinstance(self.recipe, Recipe):
-            nested = asdict(self.recipe).items()
+        if deep and isinstance(self.recipe, Recipe | None):
+            nested = asdict(self._used_recipe()).items()
             parameters |= {_NESTED + name: value for name, value in nested}
         return parameters
 

@@ -73,8 +73,12 @@ class Combination:
     partner: Annotated[int, Within(-1, 2**15)] = -1
     only: Annotated[int, Within(-1, 2**15)] = -1
 
-    def scores(self, candidates: Candidates) -> FloatArray:
-        """Return the score of each candidate, `(n, candidates)`."""
+    def scores(self, candidates: Candidates, worth: FloatArray | None = None) -> FloatArray:
+        """Return the score of each candidate, times the worth of its label, `(n, candidates)`."""
+        scores = self._scores(candidates)
+        return scores if worth is None else scores * worth[candidates.labels]
+
+    def _scores(self, candidates: Candidates) -> FloatArray:
         if self.only >= 0:
             offered = candidates.reciprocal_ranks()[..., self.only] > 0
             return np.where(offered, candidates.scores_of(self.only), -np.inf).astype(np.float32)
@@ -89,9 +93,9 @@ class Combination:
             return chances
         return np.sqrt(chances * np.maximum(candidates.scores_of(self.partner), _LEAST))
 
-    def topk(self, candidates: Candidates, k: int) -> TopK:
+    def topk(self, candidates: Candidates, k: int, worth: FloatArray | None = None) -> TopK:
         """Return the `k` best candidates of each sample."""
-        scores = self.scores(candidates)
+        scores = self.scores(candidates, worth)
         labels = np.where(np.isneginf(scores), -1, candidates.labels)
         return TopK(*merge_nearest(labels, scores, k))
 

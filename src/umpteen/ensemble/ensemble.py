@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from umpteen.base import (
 )
 from umpteen.ensemble.combining import PER_MEMBER, Candidates, Choice, Combination, choose
 from umpteen.errors import ParameterError
+from umpteen.metrics.propensity import propensity_by_counts
 from umpteen.progress import Verbose, progress_bar
 from umpteen.splitting import validation_split
 from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
@@ -97,6 +98,8 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     members : the classifiers; they are cloned, and not changed themselves.
     n_candidates : labels that each member offers for a sample; no other label is answered, however
         large `k` is.
+    tail : above 0, scores are divided by propensity^`tail`, in favour of rare labels; try 0.5 to 1
+        for PSP@k. It may be changed after `fit`.
 
     >>> from umpteen import LabelTree, NearestCentroid
     >>> X = np.eye(6)[np.arange(120) % 6]
@@ -108,6 +111,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "members": [list, tuple],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "tail": [Interval(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
@@ -116,6 +120,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     members_: Annotated[list[Annotated[ExtremeClassifier, Given("features", "labels")]], NotEmpty()]
     combination_: Combination
     label_counts_: Annotated[npt.NDArray[np.int64], Shape("labels"), Within(0, 2**62)]
+    n_samples_: Annotated[int, Within(0, 2**62)]
     validation_scores_: dict[str, float]
 
     def __init__(
@@ -123,12 +128,14 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         members: Any,
         *,
         n_candidates: int = 50,
+        tail: float = 0.0,
         random_state: Any = 0,
         n_jobs: int | None = -1,
         verbose: Verbose = "auto",
     ) -> None:
         self.members = members
         self.n_candidates = n_candidates
+        self.tail = tail
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -172,7 +179,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
             parts = [MemberPart(name, 0.0, None, 0.0) for name in names]
             return EnsembleExplanation(label, 0.0, parts)
         place = int(places[0])
-        score = float(self.combination_.scores(candidates)[0, place])
+        score = float(self.combination_.scores(candidates, self._worth())[0, place])
         score = (
             score if np.isfinite(score) else 0.0
         )  # the one member that answers does not offer it
@@ -232,6 +239,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
             choice = choose(candidates, held_out, member_names(members), k)
         self.members_, self.combination_ = members, choice.combination
         self.label_counts_, self.validation_scores_ = counts, choice.tried
+        self.n_samples_ = int(labels.shape[0])
         return choice
 
     def _fit_member(
@@ -247,7 +255,8 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         return found
 
     def _topk(self, X: Features, k: int) -> TopK:
-        if self.combination_.only >= 0:
+        worth = self._worth()
+        if self.combination_.only >= 0 and worth is None:
             return self.members_[self.combination_.only]._topk(X, k)
         answers = [member._topk(X, self._n_each) for member in self.members_]
         starts = range(0, max(X.shape[0], 1), _BLOCK)  # no rows are one empty block
@@ -255,12 +264,19 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         def block(first: int) -> TopK:
             rows = slice(first, first + _BLOCK)
             joined = self._joined([each[rows] for each in answers])
-            return self.combination_.topk(joined, k).padded(k)
+            return self.combination_.topk(joined, k, worth).padded(k)
 
         with progress_bar("Ranking", len(starts), self.verbose) as bar:
             return TopK.concatenate(
                 parallel.run(block, starts, n_jobs=self.n_jobs, done=lambda _: bar.advance())
             )
+
+    def _worth(self) -> npt.NDArray[np.float32] | None:
+        """What a hit on each label is worth; None if all are worth the same."""
+        if self.tail == 0:
+            return None
+        propensities = propensity_by_counts(self.label_counts_, max(1, self.n_samples_))
+        return (propensities ** -float(self.tail)).astype(np.float32)
 
     def _joined(self, answers: Sequence[TopK]) -> Candidates:
         return Candidates.of(answers, self.label_counts_)

@@ -9,6 +9,7 @@ from umpteen.extras import require
 
 require("torch", "neural")
 
+from umpteen.siamese.recipe import SiameseRecipe  # noqa: E402
 from umpteen.siamese.siamese_xml import SiameseXML  # noqa: E402
 
-__all__ = ["SiameseXML"]
+__all__ = ["SiameseRecipe", "SiameseXML"]

@@ -21,6 +21,7 @@ from umpteen.siamese.encoder import Encoder
 from umpteen.siamese.loss import PairLoss, contrastive, softmax
 
 LOSS = PairLoss(c=0.9, d=1.5)
+_TEMPERATURE = 0.05
 _POOL = 16_384  # samples that are searched for hard negatives
 _SPARE = 8  # candidates per label beyond those wanted, as some turn out relevant
 _BLOCK = 2048
@@ -28,18 +29,8 @@ _BLOCK = 2048
 Ids = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Goal:
-    """What Module I strives for; `SiameseXML` describes its parameters of the same names."""
-
-    loss: str
-    temperature: float
-    n_negatives: int
-    skip_above: float | None
-
-
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class LabelBatch:
     """Labels, each once, with one relevant sample and one that was mined (-1 for none)."""
 
     labels: Ids
@@ -48,32 +39,30 @@ class Drawn:
 
 
 class PairNetwork(nn.Module):
-    """The encoder on its way through Module I, with the hard negatives mined so far."""
+    """The encoder in Module I, with the hard negatives mined so far."""
 
     mined: Tensor  # (n_labels, n_mined) samples, -1 for none
     mined_in: Tensor  # the epoch in which that was
 
-    def __init__(self, encoder: Encoder, n_labels: int, n_mined: int, goal: Goal) -> None:
+    def __init__(
+        self, encoder: Encoder, n_labels: int, n_mined: int, *, loss: str, n_hardest: int
+    ) -> None:
         super().__init__()
-        self.encoder, self.goal = encoder, goal
+        self.encoder, self.kind, self.n_hardest = encoder, loss, n_hardest
         self.register_buffer("mined", torch.full((n_labels, n_mined), -1))
         self.register_buffer("mined_in", torch.tensor(-1))
 
     def loss(self, rows: SparseRows, relevant: Tensor) -> Tensor:
-        """For n labels, their n samples and m mined ones; `relevant` is (n, n + m).
+        """Return the loss of n labels, their n samples and m mined ones; `relevant` is (n, n + m).
 
         A sample that was mined for one label is a negative of the others as well.
         """
         n_labels = len(relevant)
         vectors = self.encoder(rows)
         cosines = vectors[:n_labels] @ vectors[n_labels:].T  # (n, n + m)
-        negative = ~relevant
-        if self.goal.skip_above is not None:
-            own = cosines.detach().diagonal()[:, None]
-            negative &= cosines.detach() <= self.goal.skip_above * own
-        if self.goal.loss == "softmax":
-            return softmax(cosines, negative, self.goal.temperature)
-        return contrastive(cosines, relevant, negative, LOSS, self.goal.n_negatives)
+        if self.kind == "softmax":
+            return softmax(cosines, ~relevant, _TEMPERATURE)
+        return contrastive(cosines, relevant, ~relevant, LOSS, self.n_hardest)
 
 
 class LabelBatches:
@@ -106,29 +95,29 @@ class LabelBatches:
         return max(int(np.count_nonzero(self.counts)), self.X.shape[0])
 
     def n_batches(self, size: int) -> int:
-        """Batches of an epoch."""
+        """Return the number of batches of an epoch."""
         return -(-len(self) // size)
 
-    def batches(self, epoch: int, settings: Any) -> list[Drawn]:
-        """The draws of an epoch, by the seed and what was mined alone."""
+    def batches(self, epoch: int, settings: Any) -> list[LabelBatch]:
+        """Return the batches of an epoch, which depend on the seed and what was mined alone."""
         random = np.random.default_rng([settings.seed, epoch])
         self._mine_if_due(epoch, random)
         labels = random.choice(len(self.chances), len(self), p=self.chances)
         parts = np.array_split(labels, self.n_batches(settings.batch_size))
         return [self._draw(np.unique(part), random) for part in parts]
 
-    def batch(self, drawn: Drawn) -> tuple[SparseRows, Tensor]:
-        """Rows of labels, of their samples and of mined samples; which samples are relevant."""
+    def batch(self, drawn: LabelBatch) -> tuple[SparseRows, Tensor]:
+        """Return rows of labels, their samples and mined ones; and which samples are relevant."""
         samples = np.concatenate([drawn.samples, drawn.mined[drawn.mined >= 0]])
         rows = vstack([self.label_features[drawn.labels], self.X[samples]], format="csr")
         relevant = self._relevant(drawn.labels, samples)
         return SparseRows.of(rows, self.device), torch.from_numpy(relevant).to(self.device)
 
     def precision(self) -> AbstractContextManager[Any]:
-        """As everywhere on the CPU; small products gain nothing from half precision."""
+        """Return a context of full precision: small products gain nothing from half precision."""
         return nullcontext()
 
-    def _draw(self, labels: Ids, random: np.random.Generator) -> Drawn:
+    def _draw(self, labels: Ids, random: np.random.Generator) -> LabelBatch:
         place = (random.random(len(labels)) * self.counts[labels]).astype(np.int64)
         samples = self.samples_of.indices[self.samples_of.indptr[labels] + place]
         n_mined = self.network.mined.shape[1]
@@ -136,7 +125,7 @@ class LabelBatches:
         if n_mined and int(self.network.mined_in) >= 0:
             column = random.integers(n_mined, size=len(labels))
             mined = self.network.mined.cpu().numpy()[labels, column]
-        return Drawn(labels, samples.astype(np.int64), mined)
+        return LabelBatch(labels, samples.astype(np.int64), mined)
 
     def _relevant(self, labels: Ids, samples: Ids) -> npt.NDArray[np.bool_]:
         """(labels, samples): a sample that is relevant to a label is never its negative."""

@@ -51,7 +51,7 @@ class Encoder(nn.Module):
         return self.lift(self.bags(rows))
 
     def bags(self, rows: SparseRows) -> Tensor:
-        """f, the part before the residual block."""
+        """Return f, which comes before the residual block."""
         values = self.dropout(rows.values)
         weights = self.table.weight
         if weights.device.type == "cpu" and weights.requires_grad:
@@ -61,7 +61,7 @@ class Encoder(nn.Module):
         return normalize(self.activation(sums))
 
     def lift(self, bags: Tensor) -> Tensor:
-        """The residual block."""
+        """Apply the residual block."""
         return bags if self.matrix is None else normalize(bags + relu(self.matrix(bags)))
 
 

@@ -1,4 +1,4 @@
-"""What is known of labels before training: their own features, and their samples."""
+"""Features of labels: their own, or the centroid of their samples."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ FloatArray = npt.NDArray[np.float32]
 
 
 def checked_label_features(label_features: Any, n_features: int, n_labels: int) -> csr_matrix:
-    """A row for each label, empty where nothing is said of it."""
+    """Return checked label features; without any, all rows are empty."""
     if label_features is None:
         return no_rows(n_labels, n_features)
     features = check_features(
@@ -24,7 +24,7 @@ def checked_label_features(label_features: Any, n_features: int, n_labels: int) 
 
 
 def complete(label_features: csr_matrix, X: csr_matrix, Y: csr_matrix) -> csr_matrix:
-    """Features of labels; of those without any, the centroid of their samples."""
+    """Return features of labels; of those without any, the centroid of their samples."""
     filled = np.asarray(abs(label_features).sum(axis=1)).ravel() > 0
     if filled.all() or Y.nnz == 0:
         return label_features
@@ -33,17 +33,17 @@ def complete(label_features: csr_matrix, X: csr_matrix, Y: csr_matrix) -> csr_ma
 
 
 def centroids_of(encoder: TrainedEncoder, X: csr_matrix, Y: csr_matrix) -> FloatArray:
-    """Mean direction of each label's samples, zeros where there are none."""
+    """Return the mean direction of each label's samples, zeros where there are none."""
     return mean_directions(Y, encoder.bags(X))
 
 
 def mean_directions(Y: csr_matrix, vectors: FloatArray) -> FloatArray:
-    """Of the vectors of each label's samples."""
+    """Return the mean direction of the vectors of each label's samples."""
     return np.asarray(unit_rows(np.asarray(csr_matrix(Y.T) @ vectors, np.float32)))
 
 
 def no_rows(n_rows: int, n_columns: int) -> csr_matrix:
-    """A matrix without entries."""
+    """Return a matrix without entries."""
     nothing: tuple[Any, ...] = (np.zeros(0, np.float32), np.zeros(0, np.int32))
     indptr = np.zeros(n_rows + 1, np.int32)
     return csr_matrix((*nothing, indptr), shape=(n_rows, n_columns))

@@ -27,18 +27,18 @@ class PairLoss:
     d: float
 
     def of_positives(self, cosines: Tensor) -> Tensor:
-        """ln(1/c) + d (1 - v)."""
+        """Return ln(1/c) + d (1 - v)."""
         return -torch.log(torch.tensor(self.c)) + self.d * (1 - cosines)
 
     def of_negatives(self, cosines: Tensor) -> Tensor:
-        """-ln(1 - c exp(d (v - 1))); a cosine that rounding has brought above 1 counts as 1."""
+        """Return -ln(1 - c exp(d (v - 1))), where cosines above 1 by rounding count as 1."""
         return -torch.log1p(-self.c * torch.exp(self.d * (cosines.clamp(max=1) - 1)))
 
 
 def contrastive(
     cosines: Tensor, relevant: Tensor, negative: Tensor, loss: PairLoss, n_hardest: int
 ) -> Tensor:
-    """All relevant samples of each label and its `n_hardest` negatives; the mean over labels.
+    """Return the mean over labels of the loss of relevant samples and `n_hardest` negatives.
 
     `cosines` are (labels, samples), and so are `relevant` and `negative`, which say what a pair
     may count as; a pair may count as neither.
@@ -55,7 +55,7 @@ def contrastive(
 
 
 def softmax(cosines: Tensor, negative: Tensor, temperature: float) -> Tensor:
-    """How far each label's own sample is from winning against all negatives, and the reverse.
+    """Return the cross-entropy of each label's own sample against all negatives, both ways.
 
     The sample of label i is in column i; columns beyond the labels are further negatives.
 

@@ -29,7 +29,7 @@ IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class SampleBatch:
     """Samples, and for each the labels to compare it with, as places in `labels`."""
 
     samples: Ids  # (n,)
@@ -40,7 +40,7 @@ class Asked:
 
 
 class Refiner(nn.Module):
-    """The encoder and a shift of each label's vector, on their way through Module III or IV.
+    """The encoder and a shift of each label's vector, in Module III or IV.
 
     `sample_bags` and `label_bags` are f of all samples and labels; with `rows`, the features of
     both, f is computed anew and the vectors of features learn too.
@@ -65,25 +65,25 @@ class Refiner(nn.Module):
         self.register_buffer("sample_bags", sample_bags, persistent=False)
         self.register_buffer("label_bags", label_bags, persistent=False)
 
-    def loss(self, asked: Asked, _: Any = None) -> Tensor:
-        """All relevant labels and the negatives of each sample; the mean over samples."""
-        samples = self.encoder.lift(self._bags(0, asked.samples))  # (n, dim)
-        vectors = self.classifiers(asked.labels)[asked.places]  # (n, width, dim)
+    def loss(self, batch: SampleBatch, _: Any = None) -> Tensor:
+        """Return the mean over samples of the loss of all relevant labels and the negatives."""
+        samples = self.encoder.lift(self._bags(0, batch.samples))  # (n, dim)
+        vectors = self.classifiers(batch.labels)[batch.places]  # (n, width, dim)
         cosines = torch.einsum("nd,nwd->nw", samples, vectors)
-        positives = LOSS.of_positives(cosines) * asked.relevant
-        negatives = LOSS.of_negatives(cosines) * asked.negative
+        positives = LOSS.of_positives(cosines) * batch.relevant
+        negatives = LOSS.of_negatives(cosines) * batch.negative
         return (positives + negatives).sum() / len(samples)
 
     def classifiers(self, labels: Ids) -> Tensor:
-        """w of some labels."""
+        """Return w of some labels."""
         texts = self.encoder.lift(self._bags(1, labels))
         return normalize(texts + self.shifts(torch.from_numpy(labels).to(texts.device)))
 
     def _bags(self, of_labels: int, ids: Ids) -> Tensor:
-        known = self.label_bags if of_labels else self.sample_bags
+        fixed = self.label_bags if of_labels else self.sample_bags
         if self.rows is None:
-            return known[torch.from_numpy(ids).to(known.device)]
-        return self.encoder.bags(SparseRows.of(self.rows[of_labels][ids], known.device))
+            return fixed[torch.from_numpy(ids).to(fixed.device)]
+        return self.encoder.bags(SparseRows.of(self.rows[of_labels][ids], fixed.device))
 
 
 class SampleBatches:
@@ -101,17 +101,17 @@ class SampleBatches:
         return len(self.labelled)
 
     def n_batches(self, size: int) -> int:
-        """Batches of an epoch."""
+        """Return the number of batches of an epoch."""
         return -(-len(self) // size)
 
     def batches(self, epoch: int, settings: Any) -> list[tuple[Ids, list[int]]]:
-        """The samples of each batch, and the seed of what is drawn for them."""
+        """Return the samples of each batch, and the seed of what is drawn for them."""
         order = np.random.default_rng([settings.seed, epoch]).permutation(self.labelled)
         parts = np.array_split(order, self.n_batches(settings.batch_size))
         return [(part, [settings.seed, epoch, number]) for number, part in enumerate(parts)]
 
-    def batch(self, drawn: tuple[Ids, list[int]]) -> tuple[Asked, None]:
-        """What is asked of each sample of a batch."""
+    def batch(self, drawn: tuple[Ids, list[int]]) -> tuple[SampleBatch, None]:
+        """Return the labels that each sample of a batch is compared with."""
         samples, seed = drawn
         random = np.random.default_rng(seed)
         own = self._own(samples, random)
@@ -122,7 +122,7 @@ class SampleBatches:
         labels, places = np.unique(filled, return_inverse=True)
         relevant = np.zeros(table.shape, bool)
         relevant[:, : own.shape[1]] = own >= 0
-        return Asked(
+        return SampleBatch(
             samples,
             labels.astype(np.int64),
             self._tensor(places.reshape(table.shape)),
@@ -131,7 +131,7 @@ class SampleBatches:
         ), None
 
     def precision(self) -> AbstractContextManager[Any]:
-        """As everywhere on the CPU."""
+        """Return a context of full precision."""
         return nullcontext()
 
     def _own(self, samples: Ids, random: np.random.Generator) -> IntArray:

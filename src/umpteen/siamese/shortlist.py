@@ -16,7 +16,7 @@ _SPARE = 20  # labels looked up beyond those wanted, as some are the sample's ow
 def hard_negatives(
     indexes: list[LabelIndex], bags: FloatArray, Y: csr_matrix, n_each: int
 ) -> IntArray:
-    """(n, indexes * n_each): the nearest labels by each index that are not the sample's own.
+    """Return (n, indexes * n_each): the nearest labels by each index that are not relevant.
 
     -1 where there are fewer, perhaps for a sample with more than 20 labels, and where an index
     gives what another gave already.
@@ -35,7 +35,7 @@ def hard_negatives(
 
 
 def distinct(labels: IntArray) -> IntArray:
-    """Each row in order of ids, what stands there twice (and -1) as -1.
+    """Return each row in order of ids, with duplicates replaced by -1.
 
     >>> distinct(np.array([[2, 0, 2, -1]], np.int32))
     array([[-1,  0, -1,  2]], dtype=int32)

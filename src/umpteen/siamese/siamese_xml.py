@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -9,17 +10,17 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags, vstack
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from umpteen import storage
 from umpteen.base import (
     AddsLabels,
     ExtremeClassifier,
+    HasRecipe,
     KnowsFeatures,
     LearnsFromLabelFeatures,
     RemovesLabels,
     TopK,
-    is_able,
 )
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.metrics.propensity import propensity_by_counts
@@ -27,27 +28,22 @@ from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.device import find_device
 from umpteen.progress import Verbose
 from umpteen.search.vectors import check_ids
-from umpteen.siamese.boosted_judge import BoostedJudge
-from umpteen.siamese.embedding import Goal
-from umpteen.siamese.encoder import ACTIVATIONS
-from umpteen.siamese.held_out import (
-    LEAST_BESIDE_COMPANION,
-    LEAST_SAMPLES,
-    completed,
-    held_out,
-    learned_judge,
-)
-from umpteen.siamese.known import Known
+from umpteen.siamese.companion import Companion, FusedScores
+from umpteen.siamese.evidence import Scoring
 from umpteen.siamese.label_features import (
     centroids_of,
     checked_label_features,
     complete,
     no_rows,
 )
-from umpteen.siamese.prediction import Answering, Judge, Judgement, Mixture
-from umpteen.siamese.quadratic_judge import QuadraticJudge
+from umpteen.siamese.lexical import LexicalIndex
+from umpteen.siamese.prediction import ByWorth, FixedWeights, LearnedWeights, Predictor
+from umpteen.siamese.ranker import QuadraticRanker
+from umpteen.siamese.recipe import MODULES, SiameseRecipe, upgrade_from_1
 from umpteen.siamese.tower import Tower
-from umpteen.siamese.training import MODULES, Plan, Problem, train_tower
+from umpteen.siamese.training import TowerSettings, TrainingSet, completed, train_tower
+from umpteen.siamese.weighing import FEWEST_SAMPLES, ValidationEvidence
+from umpteen.splitting import validation_split
 from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import (
@@ -57,87 +53,65 @@ from umpteen.validation import (
     as_csr,
     check_describes,
     check_features,
+    check_k,
     check_labels,
-    check_parameters,
+    check_rows,
     check_seed,
     unit_rows,
 )
 
 FloatArray = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
 
-_TEMPERATURE = 0.05
-_N_MINED = 4  # hard negatives kept per label, of which each draw takes one
-_REFINE_BATCH = 256
-_POSITIVE = Interval(Integral, 1, None, closed="left")
-_COUNT = Interval(Integral, 0, None, closed="left")
-_RATE = Interval(Real, 0, None, closed="neither")
-_SHARE = Interval(Real, 0, 1, closed="both")
-_NO_TAIL = (
-    "tail has no effect: it needs learned weights, and these need "
-    f"{LEAST_SAMPLES:,} samples ({LEAST_BESIDE_COMPANION:,} with a companion)"
-)
-_NOT_OF_THE_RESULT = (
-    "alpha", "tail", "fuse_with", "fuse_weight", "search", "checkpoint", "checkpoint_every",
-    "device", "n_jobs", "verbose",
-)  # fmt: skip
+_N_COLUMNS = 5  # of evidence
+_NO_TAIL = f"tail has no effect: it needs learned weights, and these {FEWEST_SAMPLES:,} samples"
+_NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbose")
 
 
+@storage.storable(version=2, upgrades={1: upgrade_from_1})
 class SiameseXML(
-    LearnsFromLabelFeatures, AddsLabels, RemovesLabels, KnowsFeatures, ExtremeClassifier
+    LearnsFromLabelFeatures, AddsLabels, RemovesLabels, KnowsFeatures, HasRecipe, ExtremeClassifier
 ):
     """Samples and labels in one space: for labels with texts of their own, also rare and new ones.
 
     After Dahiya et al. 2021. One encoder makes vectors of samples and of label features, so that a
-    label is found by its text even if it has few samples or none. The `modules`:
+    label is found by its text even if it has few samples or none. The modules:
 
-    - `"embed"` (I): train the encoder on batches of labels, each with one of its samples, against
-      the other samples of the batch: by a softmax over all, or (`loss="contrastive"`, the paper's)
-      the hardest ones. With `mine_every`, every so many epochs a search among samples adds harder
-      ones. Labels are drawn in proportion to frequency^`label_power`.
-    - `"mine"` (II): for each sample the labels nearest by text and by centroid; without it,
-      Modules III and IV learn from random negatives only.
-    - `"refine"` (III): a vector per label, the sum of its text's and of a shift that is learned.
-    - `"joint"` (IV): the same, with the vectors of features moving too.
+    - I, `"embed"`: train the encoder on batches of labels, each with one of its samples, against
+      the other samples of the batch.
+    - II, `"mine"`: for each sample the labels nearest by text and by centroid. Without it, Modules
+      III and IV learn from random negatives only.
+    - III, `"refine"`: a vector per label, the sum of its text's vector and of a shift that is
+      learned.
+    - IV, `"joint"`: the same, while the vectors of features are trained too.
 
-    **Scores** are given to the labels nearest by the sum of their three vectors (twice `shortlist`
-    of them), to those with the most words in common and to the most frequent ones (`shortlist` of
-    each). A tenth of the samples (4,000 at the most) is held out; by them is learned what to make
-    of the cosines to a label's own vector, its text and its centroid, of the words it shares with
-    a sample, of its frequency and of the companion's score. Beside a companion, scores are the
-    geometric mean of these chances and the companion's; alone they are learned to rank, and only
-    scaled like chances.
-    `tail` above 0 divides by propensity^`tail`, in favour of rare labels (0.5 to 1 for PSP@k).
-    With fewer than 2,000 samples (20,000 with a companion), or `weights="fixed"` as in the paper,
-    scores are `alpha` * cosine to the own vector + (1 - `alpha`) * mean of the other two, and
-    `tail` has no effect.
+    **Scores.** Candidates are the labels nearest by the sum of their three vectors, those with the
+    most words in common and the most frequent ones. From a validation split it is learned how much
+    the cosines to a label's own vector, its text and its centroid, shared words and frequency
+    count; towers do not learn from that split. Scores are learned to rank, and scaled like
+    probabilities. With fewer than 2,000 samples, or `recipe__weights="fixed"`, the weights are
+    those of the paper.
 
     **Label features** are in the same vocabulary as `X`. A label without any gets the centroid
-    of its samples in their place, and so do all labels if there are none; a label with neither
-    features nor samples is never predicted. `add_labels` takes new ones without training.
+    of its samples instead, and so do all labels if there are none; a label with neither features
+    nor samples is never predicted. `add_labels` takes new ones without training.
 
-    **Companion**: `fuse_with=LabelTree()` trains that as well, for candidates and scores of its
-    own; with fixed weights, scores are (companion + `fuse_weight` * towers) / (1 + `fuse_weight`).
+    `umpteen.Ensemble([SiameseXML(), LabelTree()])` is better than either where labels have texts.
 
     Parameters
     ----------
     dim : length of vectors.
-    epochs, batch_size, learning_rate : of Module I; an epoch has as many draws as there are labels
-        or samples, whichever are more.
-    refine_epochs, refine_learning_rate : of Modules III and IV.
-    loss : `"softmax"` over the batch at a temperature of 0.05, or `"contrastive"`, the paper's.
-    n_negatives : hardest negatives of a label in a batch, for the paper's loss.
-    mine_every : epochs between searches for harder negatives, among 16,384 samples; 0 is never.
-    skip_above : leave out negatives that are more similar to a label than this many times its own
-        sample: many are relevant, only nobody said so. None keeps all.
-    dropout : share of a row's entries that are left out while the encoder trains.
-    start : where a label's vector begins, `"text"` (the paper's) or `"centroid"`, the text and the
-        centroid of its samples.
-    activation, residual : `"relu"` and True are the paper's encoder; `released` has the others.
-    n_models : towers with other random starts, whose scores are averaged; the paper's -3 has 3.
+    epochs, learning_rate : of Module I; an epoch has as many draws as there are labels or samples,
+        whichever are more.
+    tail : above 0, scores are divided by propensity^`tail`, in favour of rare labels (0.5 to 1 for
+        PSP@k); it needs learned weights.
+    n_models : towers with other random starts, whose evidence is averaged; the paper's -3 has 3.
     search : `"auto"` compares all labels with samples in a batch, and walks a graph for single
         ones where there are many labels; it may miss one that `"exact"` finds. `"hnsw"` always
         walks.
-    checkpoint, checkpoint_every : as in `NeuralClassifier`.
+    recipe : the settings that few users change, as a `umpteen.siamese.SiameseRecipe`; `paper` and
+        `released` are two of them.
+    checkpoint : folder in which training is saved every few minutes, and continued from.
 
     >>> X = csr_matrix([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=float)
     >>> texts = csr_matrix([[1, 0, 0, 0], [0, 0, 0, 1]], dtype=float)
@@ -149,33 +123,16 @@ class SiameseXML(
     """
 
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    _recipe_class: ClassVar[type[SiameseRecipe]] = SiameseRecipe
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "dim": [_POSITIVE],
-        "modules": [tuple, list],
-        "epochs": [_COUNT],
-        "refine_epochs": [_COUNT],
-        "batch_size": [_POSITIVE],
-        "learning_rate": [_RATE],
-        "refine_learning_rate": [_RATE],
-        "weights": [StrOptions({"learned", "fixed"})],
-        "tail": [_SHARE],
-        "alpha": [_SHARE],
-        "loss": [StrOptions({"contrastive", "softmax"})],
-        "n_negatives": [_POSITIVE],
-        "skip_above": [_RATE, None],
-        "label_power": [Interval(Real, 0, None, closed="left")],
-        "mine_every": [_COUNT],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
-        "shortlist": [_POSITIVE],
-        "start": [StrOptions({"text", "centroid"})],
-        "activation": [StrOptions(set(ACTIVATIONS))],
-        "residual": ["boolean"],
-        "n_models": [_POSITIVE],
-        "fuse_with": [ExtremeClassifier, None],
-        "fuse_weight": [Interval(Real, 0, None, closed="left")],
+        "dim": [Interval(Integral, 1, None, closed="left")],
+        "epochs": [Interval(Integral, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "tail": [Interval(Real, 0, 1, closed="both")],
+        "n_models": [Interval(Integral, 1, None, closed="left")],
         "search": [StrOptions({"auto", "exact", "hnsw"})],
+        "recipe": [SiameseRecipe, None],
         "checkpoint": [str, None],
-        "checkpoint_every": [Interval(Real, 0, None, closed="left")],
         "device": [str],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -183,74 +140,38 @@ class SiameseXML(
     }
 
     towers_: Annotated[list[Annotated[Tower, Given("features", "labels")]], NotEmpty()]
-    companion_: Annotated[ExtremeClassifier, Given("features")] | None
-    judge_: Judge | None  # None: fixed weights
+    ranker_: QuadraticRanker | None  # None: fixed weights
+    companion_: Annotated[Companion, Given("features")] | None  # only in models of version 0.1
     label_features_: Annotated[csr_matrix, Shape("labels", "features")]  # completed by centroids
     label_counts_: Annotated[npt.NDArray[np.int64], Shape("labels"), Within(0, 2**62)]
     n_samples_: Annotated[int, Within(1, 2**62)]
     history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
-    _known: Known  # of label_features_ and label_counts_, with what is derived of them
+    _lexical: LexicalIndex  # of label_features_ and label_counts_
 
     def __init__(
         self,
         *,
         dim: int = 256,
-        modules: tuple[str, ...] = ("embed", "mine", "refine"),
         epochs: int = 6,
-        refine_epochs: int = 5,
-        batch_size: int = 1024,
         learning_rate: float = 5e-3,
-        refine_learning_rate: float = 2e-3,
-        weights: str = "learned",
         tail: float = 0.0,
-        alpha: float = 0.5,
-        loss: str = "softmax",
-        n_negatives: int = 4,
-        skip_above: float | None = None,
-        label_power: float = 0.7,
-        mine_every: int = 0,
-        dropout: float = 0.3,
-        shortlist: int = 50,
-        start: str = "centroid",
-        activation: str = "relu",
-        residual: bool = False,
         n_models: int = 1,
-        fuse_with: ExtremeClassifier | None = None,
-        fuse_weight: float = 0.1,
         search: str = "auto",
+        recipe: SiameseRecipe | None = None,
         checkpoint: str | None = None,
-        checkpoint_every: float = 300.0,
         device: str = "auto",
         random_state: Any = 0,
         n_jobs: int | None = -1,
         verbose: Verbose = "auto",
     ) -> None:
         self.dim = dim
-        self.modules = modules
         self.epochs = epochs
-        self.refine_epochs = refine_epochs
-        self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.refine_learning_rate = refine_learning_rate
-        self.weights = weights
         self.tail = tail
-        self.alpha = alpha
-        self.loss = loss
-        self.n_negatives = n_negatives
-        self.skip_above = skip_above
-        self.label_power = label_power
-        self.mine_every = mine_every
-        self.dropout = dropout
-        self.shortlist = shortlist
-        self.start = start
-        self.activation = activation
-        self.residual = residual
         self.n_models = n_models
-        self.fuse_with = fuse_with
-        self.fuse_weight = fuse_weight
         self.search = search
+        self.recipe = recipe
         self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -258,22 +179,28 @@ class SiameseXML(
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """Sizes and rates as the supplement prints them, and the released code's epochs; slow."""
-        printed = {
-            "dim": 300, "batch_size": 4096, "learning_rate": 5e-3, "refine_learning_rate": 5e-4,
-            "epochs": 50, "refine_epochs": 20, "shortlist": 500, "weights": "fixed", "alpha": 0.9,
-            "loss": "contrastive", "skip_above": None, "dropout": 0.0, "start": "text",
-            "label_power": 0.45, "mine_every": 4, "residual": True, "activation": "relu",
-        }  # fmt: skip
-        return cls(**{**printed, **changes})
+        """Return the sizes and rates that the supplement prints, with the released code's epochs.
+
+        `changes` may name parameters, and settings of the recipe as `recipe__batch_size`.
+        """
+        printed = SiameseRecipe(
+            batch_size=4096, refine_learning_rate=5e-4, refine_epochs=20, shortlist=500,
+            weights="fixed", alpha=0.9, loss="contrastive", dropout=0.0, start="text",
+            label_power=0.45, mine_every=4, residual=True, activation="relu",
+        )  # fmt: skip
+        model = cls(dim=300, learning_rate=5e-3, epochs=50, recipe=printed)
+        return model.set_params(**changes)
 
     @classmethod
     def released(cls, **changes: Any) -> Self:
-        """The paper's, with some choices of its released code: GELU, no residual block, the one
-        hardest negative of a batch and none mined, a higher rate."""
+        """Return the paper's settings with some choices of its released code.
+
+        These are GELU, no residual block, the one hardest negative of a batch and none mined, and
+        a higher rate.
+        """
         code = {
-            "activation": "gelu", "residual": False, "n_negatives": 1, "mine_every": 0,
-            "learning_rate": 0.01, "refine_learning_rate": 2e-4,
+            "recipe__activation": "gelu", "recipe__residual": False, "recipe__n_negatives": 1,
+            "recipe__mine_every": 0, "recipe__refine_learning_rate": 2e-4, "learning_rate": 0.01,
         }  # fmt: skip
         return cls.paper(**{**code, **changes})
 
@@ -283,51 +210,70 @@ class SiameseXML(
         `token_vectors` `(n_features, dim)` are where the vectors of features begin, such as
         pretrained ones of words; by default they are random.
         """
-        check_parameters(self)
-        self._check_modules()
+        self._fit(X, Y, label_features, token_vectors, None)
+        return self
+
+    def fit_validated(
+        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
+    ) -> TopK:
+        """Fit, and return the answers to a validation split that a model without it gives.
+
+        Where weights are learned, this trains once: towers learn from the other samples anyway,
+        and the weights behind an answer are those of the other half of the split.
+        """
+        k = check_k(k)
+        checked, labels = self._check_fit_input(X, Y)
+        split = check_rows(validation, checked.shape[0], "validation")
+        if self._learns_weights(checked.shape[0]) and labels[~split].nnz:
+            evidence = self._fit(X, Y, label_features, None, split)
+            answers = evidence.answers(min(k, self.n_labels_)) if evidence else None
+            if answers is not None:
+                return answers
+        return super().fit_validated(X, Y, validation, k, label_features)
+
+    def _fit(
+        self, X: Any, Y: Any, label_features: Any, token_vectors: Any, split: Mask | None
+    ) -> ValidationEvidence | None:
+        """Fit on all samples, with weights learned from a validation split if there are enough."""
         find_device(self.device)
         checked, labels = self._check_fit_input(X, Y)
         texts = checked_label_features(label_features, checked.shape[1], labels.shape[1])
         table = self._check_token_vectors(token_vectors, checked.shape[1])
-        X_known = as_csr(checked)
-        whole = Problem.of(X_known, complete(texts, X_known, labels), labels)
-        seed, mark = self._seed_and_mark(whole, table)
+        rows = as_csr(checked)
+        whole = TrainingSet.of(rows, complete(texts, rows, labels), labels)
+        seed, mark = self._seed_and_mark(whole, table, split)
+        if split is None and self._learns_weights(rows.shape[0]):
+            split = validation_split(whole.X, labels, seed)
         self._check_fit(X, Y)
-        held = self._held_out(whole, seed)
-        part = whole if held is None else whole.rows(~held, texts)
+        part = whole if split is None else whole.rows(~split, texts)
         made = [
-            train_tower(part, table, self._plan(number, mark), seed + number)
+            train_tower(part, table, self._settings(number, mark), seed + number)
             for number in range(self.n_models)
         ]
         towers = [tower for tower, _ in made]
-        judge = None
         search = {"method": self.search, "use": "single", "n_jobs": self.n_jobs}
-        if held is not None:
-            beside = self._fitted_companion(checked[~held], part.Y, label_features)
-            known = Known(part.label_features, _counts(part.Y))
-            asked = self._answering(towers, known, beside, beyond_vectors=True)
-            judge = learned_judge(asked, whole.rows(held, texts))
-            towers = [completed(tower, part, whole, **search) for tower in towers]
-        else:
+        evidence, self.ranker_, self.companion_ = None, None, None
+        if split is None:
             towers = [tower.searched(**search) for tower in towers]
-        self.companion_ = self._fitted_companion(X, Y, label_features)
-        if self.tail and judge is None:
-            warnings.warn(_NO_TAIL, stacklevel=2)
-        self.judge_ = judge
+        else:
+            lexical = LexicalIndex(part.label_features, _counts(part.Y))
+            predictor = self._predictor(towers, lexical, beyond_vectors=True)
+            evidence = ValidationEvidence.of(predictor, whole.X[split], csr_matrix(labels[split]))
+            self.ranker_ = evidence.ranker()
+            towers = [completed(tower, part, whole, **search) for tower in towers]
+        if self.tail and self.ranker_ is None:
+            warnings.warn(_NO_TAIL, stacklevel=3)
         self.history_ = [losses for _, losses in made]
         self.n_samples_ = int(labels.shape[0])
-        return self._with(towers, whole.label_features, _counts(labels))
+        self._set_labels(towers, whole.label_features, _counts(labels))
+        return evidence
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield errors of a loaded object: parts with different numbers of labels or signs."""
-        companion, judge = self.companion_, self.judge_
-        if companion is not None and companion.n_labels_ > self.n_labels_:
-            yield f"has {self.n_labels_} labels, and its companion {companion.n_labels_}"
-        n_signs = 5 if companion is None else 7
-        if isinstance(judge, QuadraticJudge) and len(judge.means) != n_signs:
-            yield f"has {n_signs} signs, and its judge asks for {len(judge.means)}"
-        if isinstance(judge, BoostedJudge) and judge.signs.max(initial=-1) >= n_signs:
-            yield f"has {n_signs} signs, and its judge asks for {judge.signs.max() + 1}"
+        """Yield errors of a loaded object: a number of labels or columns that does not fit."""
+        if self.companion_ is not None and self.companion_.classifier.n_labels_ > self.n_labels_:
+            yield f"has {self.n_labels_} labels, and its companion more"
+        if self.ranker_ is not None and len(self.ranker_.means) != _N_COLUMNS:
+            yield f"has a ranker of {len(self.ranker_.means)} columns; expected {_N_COLUMNS}"
 
     def encode(self, X: Any) -> FloatArray:
         """Vectors of samples, or of label features: `(n, dim)`, of length 1, by the first tower."""
@@ -356,8 +302,7 @@ class SiameseXML(
 
         With samples `X` of them (`Y` has a column for each new label), they get centroids too,
         and a label without features is found by those. `negative_weight` has no effect, since
-        nothing is trained. A companion does not know new labels: with
-        learned weights the towers judge these alone, with fixed ones its score counts as 0.
+        nothing is trained.
         """
         self._check_fitted()
         if (X is None) != (Y is None):
@@ -385,19 +330,21 @@ class SiameseXML(
             for tower in self.towers_
         ]
         every = csr_matrix(vstack([self.label_features_, as_csr(unit_rows(features))]))
-        return self._with(towers, every, np.concatenate([self.label_counts_, _counts(labels)]))
+        return self._set_labels(
+            towers, every, np.concatenate([self.label_counts_, _counts(labels)])
+        )
 
     def remove_labels(self, labels: Any) -> Self:
         """Forget labels: they are not predicted any more. The ids of the others stay."""
         self._check_fitted()
         ids = check_ids(labels, self.n_labels_)
         counts, kept = self.label_counts_.copy(), np.ones(self.n_labels_, np.float32)
-        counts[ids] = 0  # no more among the most frequent, nor taken from the companion
+        counts[ids] = 0  # no more among the most frequent
         kept[ids] = 0  # nor found by words
         features = csr_matrix(diags(kept) @ self.label_features_)
         features.eliminate_zeros()
         towers = [tower.without_labels(ids) for tower in self.towers_]
-        return self._with(towers, features, counts)
+        return self._set_labels(towers, features, counts)
 
     def labels_with(self, X: Any) -> csr_matrix:
         """(samples, labels): which labels have a feature of a sample among their own, each as 1."""
@@ -410,106 +357,93 @@ class SiameseXML(
 
     def _topk(self, X: Features, k: int) -> TopK:
         now = vars(self).copy()  # of one moment: another thread may add labels
-        known = now.get("_known") or Known(now["label_features_"], now["label_counts_"])
-        self.__dict__.setdefault("_known", known)  # if the model was just loaded
-        way = self._way(known.counts)
-        answering = self._answering(
-            now["towers_"], known, now["companion_"], isinstance(way, Judgement)
-        )
-        return answering.topk(as_csr(X), k, way)
+        lexical = now.get("_lexical") or LexicalIndex(now["label_features_"], now["label_counts_"])
+        self.__dict__.setdefault("_lexical", lexical)  # if the model was just loaded
+        scoring = self._scoring(lexical.counts)
+        beyond_vectors = not isinstance(scoring, FixedWeights) and self._has_learned_weights()
+        predictor = self._predictor(now["towers_"], lexical, beyond_vectors, now["companion_"])
+        return predictor.topk(as_csr(X), k, scoring)
 
-    def _with(
+    def _set_labels(
         self, towers: list[Tower], features: csr_matrix, counts: npt.NDArray[np.int64]
     ) -> Self:
-        """Other labels, in one step."""
+        """Have other labels, in one step."""
         self.__dict__.update(
             towers_=towers, label_features_=features, label_counts_=counts,
-            n_labels_=len(counts), _known=Known(features, counts),
+            n_labels_=len(counts), _lexical=LexicalIndex(features, counts),
         )  # fmt: skip
         return self
 
-    def _answering(
+    def _predictor(
         self,
         towers: list[Tower],
-        known: Known,
-        companion: ExtremeClassifier | None,
+        lexical: LexicalIndex,
         beyond_vectors: bool,
-    ) -> Answering:
-        return Answering(
-            towers, known, int(self.shortlist), beyond_vectors, companion, self.n_jobs, self.verbose
-        )
+        companion: Companion | None = None,
+    ) -> Predictor:
+        return Predictor(
+            towers, lexical, int(self._used_recipe().shortlist), beyond_vectors,
+            None if companion is None else companion.classifier, self.n_jobs, self.verbose,
+        )  # fmt: skip
 
-    def _way(self, counts: npt.NDArray[np.int64]) -> Mixture | Judgement:
-        if self.judge_ is None or self.weights == "fixed":
-            return Mixture(float(self.alpha), float(self.fuse_weight))
-        if self.tail == 0:
-            return Judgement(self.judge_, None)
+    def _scoring(self, counts: npt.NDArray[np.int64]) -> Scoring:
+        alpha, learned = float(self._used_recipe().alpha), self._has_learned_weights()
+        scoring: Scoring
+        if self.companion_ is not None:
+            scoring = FusedScores(self.companion_, alpha, learned, counts)
+        elif self.ranker_ is None or not learned:
+            scoring = FixedWeights(alpha)
+        else:
+            scoring = LearnedWeights(self.ranker_)
+        if self.tail == 0 or not learned:
+            return scoring
         chances = propensity_by_counts(counts, self.n_samples_)
-        return Judgement(self.judge_, (chances ** -float(self.tail)).astype(np.float32))
+        return ByWorth(scoring, (chances ** -float(self.tail)).astype(np.float32))
 
-    def _held_out(self, whole: Problem, seed: int) -> npt.NDArray[np.bool_] | None:
-        """Samples for the judge; None if there are too few, or weights are fixed."""
-        if not self._learns_weights(whole.X.shape[0]):
-            return None
-        held = held_out(whole.X, seed)
-        return held if whole.Y[held].nnz and whole.Y[~held].nnz else None
+    def _has_learned_weights(self) -> bool:
+        trees = None if self.companion_ is None else self.companion_.trees
+        fixed = self._used_recipe().weights == "fixed"
+        return not fixed and (self.ranker_ is not None or trees is not None)
 
     def _learns_weights(self, n_samples: int) -> bool:
-        least = LEAST_SAMPLES if self.fuse_with is None else LEAST_BESIDE_COMPANION
-        return self.weights == "learned" and n_samples >= least
+        return self._used_recipe().weights == "learned" and n_samples >= FEWEST_SAMPLES
 
-    def _plan(self, number: int, mark: str) -> Plan:
-        goal = Goal(self.loss, _TEMPERATURE, int(self.n_negatives), self.skip_above)
+    def _settings(self, number: int, mark: str) -> TowerSettings:
+        recipe = self._used_recipe()
 
         def keeper(module: str) -> Keeper:
             if self.checkpoint is None:
-                return Keeper(None, self.checkpoint_every)
+                return Keeper(None, recipe.checkpoint_every)
             folder = Path(self.checkpoint) / f"{number}-{module}"
-            return Keeper(folder, self.checkpoint_every, mark)
+            return Keeper(folder, recipe.checkpoint_every, mark)
 
-        return Plan(
-            modules=tuple(self.modules), dim=self.dim, activation=self.activation,
-            residual=self.residual, dropout=self.dropout, goal=goal, epochs=self.epochs,
-            batch_size=self.batch_size, learning_rate=self.learning_rate, power=self.label_power,
-            mine_every=max(1, self.mine_every), n_mined=_N_MINED if self.mine_every else 0,
-            refine_epochs=self.refine_epochs, refine_batch_size=_REFINE_BATCH,
-            refine_learning_rate=self.refine_learning_rate, shortlist=self.shortlist,
-            n_random=max(1, self.shortlist // 5), start=self.start, search=self.search,
-            device=find_device(self.device), n_jobs=self.n_jobs, verbose=self.verbose,
-            keeper=keeper,
+        return TowerSettings(
+            recipe=recipe, dim=self.dim, epochs=self.epochs, learning_rate=self.learning_rate,
+            search=self.search, device=find_device(self.device), n_jobs=self.n_jobs,
+            verbose=self.verbose, keeper=keeper,
         )  # fmt: skip
 
-    def _seed_and_mark(self, problem: Problem, table: FloatArray | None) -> tuple[int, str]:
+    def _seed_and_mark(
+        self, data: TrainingSet, table: FloatArray | None, split: Mask | None
+    ) -> tuple[int, str]:
+        """The seed, and a fingerprint of everything that decides what towers learn."""
         seed = check_seed(self.random_state)
         if self.checkpoint is None:
             return seed, ""
         settings = deciding_settings(self, _NOT_OF_THE_RESULT, seed)
+        recipe = self._used_recipe()
+        settings["recipe"] = replace(recipe, alpha=0.5, weights="fixed", checkpoint_every=0)
         given = np.zeros(0) if table is None else table
-        settings["label_features"] = fingerprint(problem.label_features, given, {})
-        settings["held_out"] = self._learns_weights(problem.X.shape[0])
-        mark = fingerprint(problem.X, problem.Y, settings)
+        settings["label_features"] = fingerprint(data.label_features, given, {})
+        drawn = np.array(self._learns_weights(data.X.shape[0]))
+        settings["split"] = fingerprint(drawn if split is None else split, given, {})
+        mark = fingerprint(data.X, data.Y, settings)
         if self.random_state is None:
-            first = next((name for name in MODULES if name in self.modules and name != "mine"), "")
+            names = (name for name in MODULES if name in recipe.modules and name != "mine")
+            first = next(names, "")
             found = Keeper(Path(self.checkpoint) / f"0-{first}", 0, mark).found if first else None
             seed = seed if found is None else found.seed
         return seed, mark
-
-    def _fitted_companion(self, X: Any, Y: Any, label_features: Any) -> ExtremeClassifier | None:
-        if self.fuse_with is None:
-            return None
-        companion = clone(self.fuse_with)
-        more = {}
-        if label_features is not None and is_able(companion, LearnsFromLabelFeatures):
-            more["label_features"] = label_features
-        return companion.fit(X, Y, **more)  # type: ignore[no-any-return]
-
-    def _check_modules(self) -> None:
-        unknown = [name for name in self.modules if name not in MODULES]
-        if unknown or len(set(self.modules)) < len(self.modules):
-            raise ParameterError(
-                f"modules={tuple(self.modules)!r} is not possible: name each of {MODULES} once at "
-                "the most"
-            )
 
     def _check_token_vectors(self, vectors: Any, n_features: int) -> FloatArray | None:
         if vectors is None:

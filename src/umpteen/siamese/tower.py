@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse import csr_matrix
 from scipy.special import erf
 
-from umpteen.kernels.nearest import product
+from umpteen.kernels.label_evidence import label_products, rows_times_matrix
 from umpteen.search import LabelIndex
 from umpteen.storage import Given, OneOf, Shape, Sizes, storable
 from umpteen.validation import Features, as_csr, unit_rows
@@ -30,21 +29,21 @@ class TrainedEncoder:
     activation: Annotated[str, OneOf("relu", "gelu")]
 
     def bags(self, X: Features) -> FloatArray:
-        """f, the part before the residual block."""
+        """Return f, which comes before the residual block."""
         return self.bags_of_units(as_csr(unit_rows(as_csr(X))))
 
     def bags_of_units(self, X: csr_matrix) -> FloatArray:
-        """The same for rows of length 1."""
+        """Return f of rows that have length 1."""
         sums = X @ self.table
         if self.activation == "relu":
             return _units(np.maximum(sums, 0))
         return _units(sums * (0.5 + 0.5 * erf(sums / np.sqrt(2.0))))
 
     def lift(self, bags: FloatArray) -> FloatArray:
-        """The residual block."""
+        """Apply the residual block."""
         if self.matrix is None:
             return bags
-        return _units(bags + np.maximum(_products(bags, self.matrix), 0))
+        return _units(bags + np.maximum(rows_times_matrix(bags, self.matrix), 0))
 
 
 @storable
@@ -78,16 +77,16 @@ class Tower:
         classifiers: FloatArray,
         **search: Any,
     ) -> "Tower":
-        """With an index made as `search` says; a label without samples (zeros) has its text."""
-        parts = texts, _else_text(centroids, texts), _units(classifiers)
-        return cls(encoder, *parts, LabelIndex(_all_in_one(encoder, *parts), **search))
+        """Make a tower with an index; a label without a centroid (zeros) has its text instead."""
+        vectors = texts, _else_text(centroids, texts), _units(classifiers)
+        return cls(encoder, *vectors, LabelIndex(_all_in_one(encoder, *vectors), **search))
 
     def searched(self, **search: Any) -> "Tower":
-        """With another index."""
+        """Return a tower with another index."""
         return Tower.of(self.encoder, self.texts, self.centroids, self.classifiers, **search)
 
     def nearest(self, bags: FloatArray, lifted: FloatArray, n: int, n_asked: int) -> IntArray:
-        """(rows, n): the labels whose sums are nearest, in any order.
+        """Return (rows, n): the labels whose sums are nearest, in any order.
 
         `n_asked` rows in all are asked about, of which these are some: it decides how.
         """
@@ -97,13 +96,13 @@ class Tower:
         return self.index.near(both, n, n_asked)
 
     def cosines(self, bags: FloatArray, lifted: FloatArray, candidates: IntArray) -> FloatArray:
-        """(3, n, candidates): to each candidate's own vector, its text and its centroid."""
+        """Return (3, n, candidates): cosines to own vector, text and centroid of candidates."""
         return np.asarray(
-            products(lifted, bags, self.classifiers, self.texts, self.centroids, candidates)
+            label_products(lifted, bags, self.classifiers, self.texts, self.centroids, candidates)
         )
 
     def with_labels(self, label_features: Features, centroids: FloatArray) -> "Tower":
-        """With further labels; where there is no centroid (zeros), the text stands for it."""
+        """Return a tower with further labels; without a centroid (zeros), the text is used."""
         texts = self.encoder.bags(label_features)
         new = texts, _else_text(centroids, texts), self.encoder.lift(texts)
         before = self.texts, self.centroids, self.classifiers
@@ -114,7 +113,7 @@ class Tower:
         return Tower(self.encoder, texts, centroids, classifiers, index)
 
     def without_labels(self, ids: IntArray) -> "Tower":
-        """With labels that are never answered any more."""
+        """Return a tower that never answers some labels."""
         index = _copied(self.index)
         index.remove(ids)
         return replace(self, index=index)
@@ -142,34 +141,3 @@ def _copied(index: LabelIndex) -> LabelIndex:
 
 def _units(rows: Any) -> FloatArray:
     return np.asarray(unit_rows(np.ascontiguousarray(rows, np.float32)))
-
-
-@njit(nogil=True, cache=True)
-def _products(rows: Any, matrix: Any) -> Any:
-    """rows @ matrix.T in one fixed order of sums."""
-    made = np.empty((len(rows), len(matrix)), np.float32)
-    for row in range(len(rows)):
-        for column in range(len(matrix)):
-            made[row, column] = product(rows[row], matrix[column])
-    return made
-
-
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
-def products(lifted: Any, bags: Any, own: Any, texts: Any, centroids: Any, candidates: Any) -> Any:
-    """(3, rows, candidates): a row's inner products with what is known of each label; 0 for -1."""
-    n_rows, n_candidates = candidates.shape
-    found = np.zeros((3, n_rows, n_candidates), np.float32)
-    for row in range(n_rows):
-        for place in range(n_candidates):
-            label = candidates[row, place]
-            if label < 0:
-                continue
-            by_own = by_text = by_centroid = np.float32(0)
-            for i in range(bags.shape[1]):
-                by_own += lifted[row, i] * own[label, i]
-                by_text += bags[row, i] * texts[label, i]
-                by_centroid += bags[row, i] * centroids[label, i]
-            found[0, row, place] = by_own
-            found[1, row, place] = by_text
-            found[2, row, place] = by_centroid
-    return found

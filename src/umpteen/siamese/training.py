@@ -17,182 +17,194 @@ from umpteen.neural.run import Run
 from umpteen.neural.training import Settings, train
 from umpteen.progress import Verbose, progress_bar
 from umpteen.search import LabelIndex
-from umpteen.siamese.embedding import Goal, LabelBatches, PairNetwork
+from umpteen.siamese.embedding import LabelBatches, PairNetwork
 from umpteen.siamese.encoder import ACTIVATIONS, Encoder
 from umpteen.siamese.label_features import centroids_of, complete, mean_directions
+from umpteen.siamese.recipe import SiameseRecipe
 from umpteen.siamese.refining import Refiner, SampleBatches
 from umpteen.siamese.shortlist import hard_negatives
 from umpteen.siamese.tower import Tower, TrainedEncoder
 from umpteen.validation import unit_rows
 
 FloatArray = npt.NDArray[np.float32]
-MODULES = ("embed", "mine", "refine", "joint")
+_N_MINED = 4  # hard negatives kept per label, of which each draw takes one
+_REFINE_BATCH = 256
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How to train; what `SiameseXML` says of its parameters of the same names."""
+class TowerSettings:
+    """How to train a tower: parameters of `SiameseXML`, and where to write checkpoints."""
 
-    modules: tuple[str, ...]
+    recipe: SiameseRecipe
     dim: int
-    activation: str
-    residual: bool
-    dropout: float
-    goal: Goal
     epochs: int
-    batch_size: int
     learning_rate: float
-    power: float
-    mine_every: int
-    n_mined: int
-    refine_epochs: int
-    refine_batch_size: int
-    refine_learning_rate: float
-    shortlist: int
-    n_random: int
-    start: str
     search: str
     device: torch.device
     n_jobs: int | None
     verbose: Verbose
-    keeper: Callable[[str], Keeper]
+    keeper: Callable[[str], Keeper]  # of each module
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Samples and labels: features of length 1, and which belong together."""
+class TrainingSet:
+    """Samples, labels and which belong together; features have length 1."""
 
     X: csr_matrix
     label_features: csr_matrix
     Y: csr_matrix
 
     @classmethod
-    def of(cls, X: csr_matrix, label_features: csr_matrix, Y: csr_matrix) -> "Problem":
-        """From features of any length."""
+    def of(cls, X: csr_matrix, label_features: csr_matrix, Y: csr_matrix) -> "TrainingSet":
+        """Make one from features of any length."""
         return cls(_units(X), _units(label_features), Y)
 
-    def rows(self, chosen: npt.NDArray[np.bool_], texts: csr_matrix) -> "Problem":
-        """Some samples; labels that say nothing of themselves (`texts`) are completed by these."""
+    def rows(self, chosen: npt.NDArray[np.bool_], texts: csr_matrix) -> "TrainingSet":
+        """Return some samples; labels without `texts` get the centroid of these."""
         X, Y = self.X[chosen], csr_matrix(self.Y[chosen])
-        return Problem(X, _units(complete(texts, X, Y)), Y)
+        return TrainingSet(X, _units(complete(texts, X, Y)), Y)
 
 
 def train_tower(
-    problem: Problem, table: FloatArray | None, plan: Plan, seed: int
+    data: TrainingSet, table: FloatArray | None, settings: TowerSettings, seed: int
 ) -> tuple[Tower, dict[str, list[float]]]:
-    """Run the modules that are wanted; the tower, and the losses of each module's epochs.
+    """Run the modules that are wanted; return the tower, and the losses of each module's epochs.
 
-    Its index compares all labels: few are asked before it is done.
+    `table` is where the vectors of features begin. The tower's index compares all labels, since
+    few are asked before it is complete.
     """
-    losses: dict[str, list[float]] = {}
-    with one_thread(), seeded(seed, plan.device):
-        encoder = Encoder(
-            problem.X.shape[1], plan.dim,
-            activation=plan.activation, residual=plan.residual, dropout=plan.dropout,
-        ).to(plan.device)  # fmt: skip
+    with one_thread(), seeded(seed, settings.device):
+        return _Trainer(data, settings, seed).run(table)
+
+
+def completed(tower: Tower, part: TrainingSet, whole: TrainingSet, **search: Any) -> Tower:
+    """Return a tower with the centroids of all samples, trained on some of them.
+
+    Labels that none of these have are represented by their texts.
+    """
+    texts = tower.encoder.bags(whole.label_features)
+    learned = part.Y.getnnz(axis=0)[:, None] > 0
+    own = np.where(learned, tower.classifiers, tower.encoder.lift(texts))
+    return Tower.of(
+        tower.encoder, texts, centroids_of(tower.encoder, whole.X, whole.Y), own, **search
+    )
+
+
+class _Trainer:
+    """One tower's modules, one after the other."""
+
+    def __init__(self, data: TrainingSet, settings: TowerSettings, seed: int) -> None:
+        recipe = settings.recipe
+        self.data, self.settings, self.seed = data, settings, seed
+        self.modules = set(recipe.modules)
+        self.encoder = Encoder(
+            data.X.shape[1], settings.dim,
+            activation=recipe.activation, residual=recipe.residual, dropout=recipe.dropout,
+        ).to(settings.device)  # fmt: skip
+
+    def run(self, table: FloatArray | None) -> tuple[Tower, dict[str, list[float]]]:
+        losses: dict[str, list[float]] = {}
         if table is not None:
-            encoder.table.weight.data.copy_(shared(table))
-        if "embed" in plan.modules:
-            losses["embed"] = _embed(problem, encoder, plan, seed)
-        tower = _tower(problem, encoder, plan)
-        shifts = _start(tower, problem, plan)
-        hard = np.zeros((problem.X.shape[0], 0), np.int32)
-        if "mine" in plan.modules and {"refine", "joint"} & set(plan.modules):
-            bags = tower.encoder.bags(problem.X)
-            n_each = max(1, plan.shortlist // 2)
-            indexes = [
-                LabelIndex(vectors, method=plan.search, n_jobs=plan.n_jobs)  # type: ignore[arg-type]
-                for vectors in (tower.texts, tower.centroids)
-            ]
-            hard = hard_negatives(indexes, bags, problem.Y, n_each)
+            self.encoder.table.weight.data.copy_(shared(table))
+        if "embed" in self.modules:
+            losses["embed"] = self._embed()
+        tower = self._tower()
+        shifts = self._start(tower)
+        hard = self._mine(tower)
         for module in ("refine", "joint"):
-            if module in plan.modules:
-                losses[module], shifts = _refine(module, problem, encoder, shifts, hard, plan, seed)
-        if {"refine", "joint"} & set(plan.modules) or plan.start != "text":
-            tower = _tower(problem, encoder, plan, shifts)
-    return tower, losses
+            if module in self.modules:
+                losses[module], shifts = self._refine(module, shifts, hard)
+        if self.modules & {"refine", "joint"} or self.settings.recipe.start != "text":
+            tower = self._tower(shifts)
+        return tower, losses
 
+    def _embed(self) -> list[float]:
+        """Module I."""
+        data, settings, recipe = self.data, self.settings, self.settings.recipe
+        n_mined = _N_MINED if recipe.mine_every else 0
+        network = PairNetwork(
+            self.encoder, data.Y.shape[1], n_mined, loss=recipe.loss, n_hardest=recipe.n_negatives
+        ).to(settings.device)
+        batches = LabelBatches(
+            data.X, data.label_features, data.Y, network, power=recipe.label_power,
+            mine_every=max(1, recipe.mine_every), device=settings.device, n_jobs=settings.n_jobs,
+        )  # fmt: skip
+        size = min(recipe.batch_size, max(2, int(np.count_nonzero(batches.counts)) // 2))
+        return self._train(
+            "Learning texts", "embed", network, batches, settings.epochs, size,
+            settings.learning_rate,
+        )  # fmt: skip
 
-def _embed(problem: Problem, encoder: Encoder, plan: Plan, seed: int) -> list[float]:
-    """Module I."""
-    network = PairNetwork(encoder, problem.Y.shape[1], plan.n_mined, plan.goal).to(plan.device)
-    batches = LabelBatches(
-        problem.X, problem.label_features, problem.Y, network,
-        power=plan.power, mine_every=plan.mine_every, device=plan.device, n_jobs=plan.n_jobs,
-    )  # fmt: skip
-    n_labels = int(np.count_nonzero(batches.counts))
-    size = min(plan.batch_size, max(2, n_labels // 2))
-    settings = _settings(plan.epochs, size, plan.learning_rate, seed)
-    return _train("Learning texts", "embed", network, batches, settings, plan)
+    def _mine(self, tower: Tower) -> npt.NDArray[np.int32]:
+        """Module II: hard negatives for the modules that learn from them."""
+        data, settings = self.data, self.settings
+        if "mine" not in self.modules or not self.modules & {"refine", "joint"}:
+            return np.zeros((data.X.shape[0], 0), np.int32)
+        indexes = [
+            LabelIndex(vectors, method=settings.search, n_jobs=settings.n_jobs)  # type: ignore[arg-type]
+            for vectors in (tower.texts, tower.centroids)
+        ]
+        n_each = max(1, settings.recipe.shortlist // 2)
+        return hard_negatives(indexes, tower.encoder.bags(data.X), data.Y, n_each)
 
+    def _refine(
+        self, module: str, shifts: Tensor, hard: npt.NDArray[np.int32]
+    ) -> tuple[list[float], Tensor]:
+        """Module III, or IV if that is the `module`."""
+        data, device, recipe = self.data, self.settings.device, self.settings.recipe
+        fixed = _trained(self.encoder)
+        network = Refiner(
+            self.encoder,
+            shared(fixed.bags(data.X)).to(device),
+            shared(fixed.bags(data.label_features)).to(device),
+            shifts,
+            (data.X, data.label_features) if module == "joint" else None,
+        ).to(device)
+        batches = SampleBatches(data.Y, hard, n_random=max(1, recipe.shortlist // 5), device=device)
+        size = min(_REFINE_BATCH, max(2, len(batches) // 8))
+        losses = self._train(
+            "Learning labels", module, network, batches, recipe.refine_epochs, size,
+            recipe.refine_learning_rate,
+        )  # fmt: skip
+        return losses, network.shifts.weight.detach()
 
-def _refine(
-    module: str,
-    problem: Problem,
-    encoder: Encoder,
-    shifts: Tensor,
-    hard: npt.NDArray[np.int32],
-    plan: Plan,
-    seed: int,
-) -> tuple[list[float], Tensor]:
-    """Module III, or IV if that is the `module`."""
-    fixed = _trained(encoder)
-    network = Refiner(
-        encoder,
-        shared(fixed.bags(problem.X)).to(plan.device),
-        shared(fixed.bags(problem.label_features)).to(plan.device),
-        shifts,
-        (problem.X, problem.label_features) if module == "joint" else None,
-    ).to(plan.device)
-    batches = SampleBatches(problem.Y, hard, n_random=plan.n_random, device=plan.device)
-    size = min(plan.refine_batch_size, max(2, len(batches) // 8))
-    settings = _settings(plan.refine_epochs, size, plan.refine_learning_rate, seed)
-    losses = _train("Learning labels", module, network, batches, settings, plan)
-    return losses, network.shifts.weight.detach()
+    def _train(
+        self, title: str, module: str, network: nn.Module, batches: Any, epochs: int,
+        batch_size: int, learning_rate: float,
+    ) -> list[float]:  # fmt: skip
+        if epochs == 0:
+            return []
+        settings = Settings(
+            epochs=epochs, max_seconds=None, batch_size=batch_size, learning_rate=learning_rate,
+            schedule="cosine", warmup=0.0, clip=None, averaging=0.0, patience=1, seed=self.seed,
+        )  # fmt: skip
+        run = Run(network, make_optimizers(network, "adamw", learning_rate, 0.0))  # type: ignore[arg-type]
+        keeper = self.settings.keeper(module)
+        keeper.begin(run, self.seed, self.settings.device)
+        total = epochs * batches.n_batches(batch_size)
+        with progress_bar(title, total, verbose=self.settings.verbose) as bar:
+            train(run, batches, None, settings, keeper, bar)
+        network.eval()
+        return run.counters.losses
 
+    def _start(self, tower: Tower) -> Tensor:
+        """The shifts before training: none, or (`start="centroid"`) towards the labels' samples."""
+        device = self.settings.device
+        if self.settings.recipe.start == "text":
+            return torch.zeros((self.data.Y.shape[1], self.settings.dim), device=device)
+        lifted = tower.encoder.lift(tower.encoder.bags(self.data.X))
+        return shared(mean_directions(self.data.Y, lifted)).to(device)
 
-def _train(
-    title: str, module: str, network: nn.Module, batches: Any, settings: Settings, plan: Plan
-) -> list[float]:
-    if settings.epochs == 0:
-        return []
-    optimizers = make_optimizers(network, "adamw", settings.learning_rate, 0.0)
-    run = Run(network, optimizers)  # type: ignore[arg-type]
-    keeper = plan.keeper(module)
-    keeper.begin(run, settings.seed, plan.device)
-    total = settings.epochs * batches.n_batches(settings.batch_size)
-    with progress_bar(title, total, verbose=plan.verbose) as bar:
-        train(run, batches, None, settings, keeper, bar)
-    network.eval()
-    return run.counters.losses
-
-
-def _settings(epochs: int, batch_size: int, learning_rate: float, seed: int) -> Settings:
-    return Settings(
-        epochs=epochs, max_seconds=None, batch_size=batch_size, learning_rate=learning_rate,
-        schedule="cosine", warmup=0.0, clip=None, averaging=0.0, patience=1, seed=seed,
-    )  # fmt: skip
-
-
-def _start(tower: Tower, problem: Problem, plan: Plan) -> Tensor:
-    """The shifts before training: none, or (`start="centroid"`) towards the labels' samples."""
-    shape = (problem.Y.shape[1], plan.dim)
-    if plan.start == "text":
-        return torch.zeros(shape, device=plan.device)
-    lifted = tower.encoder.lift(tower.encoder.bags(problem.X))
-    return shared(mean_directions(problem.Y, lifted)).to(plan.device)
-
-
-def _tower(problem: Problem, encoder: Encoder, plan: Plan, shifts: Tensor | None = None) -> Tower:
-    fixed = _trained(encoder)
-    texts = fixed.bags(problem.label_features)
-    lifted = fixed.lift(texts)
-    moved = lifted
-    if shifts is not None:  # a label without samples was a negative only: it stays at its text
-        has_samples = problem.Y.getnnz(axis=0)[:, None] > 0
-        moved = np.where(has_samples, lifted + shifts.cpu().numpy(), lifted)
-    centroids = centroids_of(fixed, problem.X, problem.Y)
-    return Tower.of(fixed, texts, centroids, moved, method="exact", n_jobs=plan.n_jobs)
+    def _tower(self, shifts: Tensor | None = None) -> Tower:
+        data, fixed = self.data, _trained(self.encoder)
+        texts = fixed.bags(data.label_features)
+        lifted = fixed.lift(texts)
+        moved = lifted
+        if shifts is not None:  # a label without samples was a negative only: it stays at its text
+            has_samples = data.Y.getnnz(axis=0)[:, None] > 0
+            moved = np.where(has_samples, lifted + shifts.cpu().numpy(), lifted)
+        centroids = centroids_of(fixed, data.X, data.Y)
+        return Tower.of(fixed, texts, centroids, moved, method="exact", n_jobs=self.settings.n_jobs)
 
 
 def _trained(encoder: Encoder) -> TrainedEncoder:

@@ -17,6 +17,14 @@ Upgrade: TypeAlias = Callable[[Members, Members], object]
 MOVED: dict[tuple[str, str], tuple[str, str]] = {
     ("umpteen.tagger.held_out", "HeldOut"): ("umpteen.tagger.calibration", "HeldOut"),
     ("umpteen.softmax.training", "Kept"): ("umpteen.softmax.training", "Checkpoint"),
+    ("umpteen.siamese.boosted_judge", "BoostedJudge"): (
+        "umpteen.siamese.companion",
+        "DecisionTrees",
+    ),
+    ("umpteen.siamese.quadratic_judge", "QuadraticJudge"): (
+        "umpteen.siamese.ranker",
+        "QuadraticRanker",
+    ),
     ("umpteen.softmax.settings", "Recipe"): ("umpteen.softmax.settings", "SoftmaxRecipe"),
 }
 """Where classes of ours went, as (module, name): old models name them by where they were."""

@@ -1,0 +1,38 @@
+"""What speaks for the candidates of a sample."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from umpteen.base import TopK
+from umpteen.siamese.tower import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What speaks for each candidate; all are (n, candidates), and 0 without a candidate (-1)."""
+
+    candidates: IntArray
+    cosines: FloatArray  # (3, n, candidates): own vector, text, centroid; means over towers
+    words: FloatArray  # cosine of the features themselves and the label's
+    counts: FloatArray  # ln(1 + number of samples); any number without a candidate
+    companion: TopK | None  # the answers of a companion, in models of version 0.1
+
+    def columns(self) -> FloatArray:
+        """Return all of it as (n, candidates, columns)."""
+        return np.stack([*self.cosines, self.words, self.counts], axis=-1).astype(np.float32)
+
+    def weighted(self, alpha: float) -> FloatArray:
+        """Return alpha * own vector + (1 - alpha) * mean of text and centroid."""
+        own, text, centroid = self.cosines
+        mean = np.float32(0.5) * (text + centroid)
+        return np.asarray(np.float32(alpha) * own + np.float32(1 - alpha) * mean, np.float32)
+
+
+class Scoring(Protocol):
+    """How evidence becomes scores."""
+
+    def scores(self, evidence: Evidence) -> FloatArray:
+        """Return the score of each candidate."""
+        ...

@@ -1,0 +1,102 @@
+"""Settings of SiameseXML that few users change, and how older models become this version."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from umpteen.base import Recipe
+from umpteen.errors import ParameterError
+from umpteen.siamese.companion import Companion
+from umpteen.siamese.encoder import ACTIVATIONS
+from umpteen.storage import storable
+
+MODULES = ("embed", "mine", "refine", "joint")
+_POSITIVE = Interval(Integral, 1, None, closed="left")
+_COUNT = Interval(Integral, 0, None, closed="left")
+_RATE = Interval(Real, 0, None, closed="neither")
+
+
+@storable
+@dataclass(frozen=True)
+class SiameseRecipe(Recipe):
+    """The settings of `SiameseXML` that seldom need another value.
+
+    Parameters
+    ----------
+    modules : which modules run: "embed" (I), "mine" (II), "refine" (III), "joint" (IV).
+    loss : of Module I: "softmax" over the batch at a temperature of 0.05, or "contrastive", the
+        paper's.
+    n_negatives : hardest negatives of a label in a batch, for the paper's loss.
+    label_power : Module I draws labels in proportion to frequency^`label_power`.
+    mine_every : epochs of Module I between searches for harder negatives, among 16,384 samples;
+        0 is never.
+    batch_size : labels in a batch of Module I.
+    dropout : share of a row's entries that are left out while the encoder trains.
+    activation, residual : "relu" and True are the paper's encoder; `SiameseXML.released` has the
+        others.
+    start : where a label's own vector begins: "text" (the paper's), or "centroid", the sum of the
+        text's vector and the centroid of its samples.
+    refine_epochs, refine_learning_rate : of Modules III and IV.
+    shortlist : candidates from each search, in Module II and at prediction.
+    weights : "learned" from the validation split, or "fixed" as in the paper: `alpha` times the
+        cosine to the own vector plus (1 - `alpha`) times the mean of the other two.
+    checkpoint_every : seconds between two checkpoints.
+    """
+
+    modules: tuple[str, ...] = ("embed", "mine", "refine")
+    loss: str = "softmax"
+    n_negatives: int = 4
+    label_power: float = 0.7
+    mine_every: int = 0
+    batch_size: int = 1024
+    dropout: float = 0.3
+    activation: str = "relu"
+    residual: bool = False
+    start: str = "centroid"
+    refine_epochs: int = 5
+    refine_learning_rate: float = 2e-3
+    shortlist: int = 50
+    weights: str = "learned"
+    alpha: float = 0.5
+    checkpoint_every: float = 300.0
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "modules": [tuple, list],
+        "loss": [StrOptions({"contrastive", "softmax"})],
+        "n_negatives": [_POSITIVE],
+        "label_power": [Interval(Real, 0, None, closed="left")],
+        "mine_every": [_COUNT],
+        "batch_size": [_POSITIVE],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "residual": ["boolean"],
+        "start": [StrOptions({"text", "centroid"})],
+        "refine_epochs": [_COUNT],
+        "refine_learning_rate": [_RATE],
+        "shortlist": [_POSITIVE],
+        "weights": [StrOptions({"learned", "fixed"})],
+        "alpha": [Interval(Real, 0, 1, closed="both")],
+        "checkpoint_every": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unknown = [name for name in self.modules if name not in MODULES]
+        if unknown or len(set(self.modules)) < len(self.modules):
+            raise ParameterError(
+                f"modules={tuple(self.modules)!r} is not possible: name each of {MODULES} once at "
+                "the most"
+            )
+
+
+def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Group the settings in a recipe; what was fused with another classifier stays so."""
+    parameters.pop("skip_above", None)
+    parameters.pop("fuse_with", None)
+    weight = parameters.pop("fuse_weight", 0.1)
+    SiameseRecipe.gather(parameters)
+    ranker, classifier = state.pop("judge_", None), state.pop("companion_", None)
+    state["ranker_"] = ranker if classifier is None else None
+    state["companion_"] = None if classifier is None else Companion(classifier, ranker, weight)

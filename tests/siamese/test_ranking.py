@@ -1,0 +1,276 @@
+"""If these fail, answers are ranked badly, or scores depend on the rows beside them."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix, random_array
+from scipy.special import logsumexp
+
+import umpteen as um
+from tests.siamese.settings import siamese
+from umpteen.errors import ModelPathError
+from umpteen.siamese import ranker
+from umpteen.siamese.lexical import LexicalIndex
+from umpteen.siamese.ranker import QuadraticRanker
+
+N_CANDIDATES = 10
+
+
+def drawn(n=3_000, seed=0):
+    random = np.random.default_rng(seed)
+    evidence = random.standard_normal((n, 3)).astype(np.float32) * [1, 5, 0.1] + [0, 3, 1]
+    logits = evidence[:, 0] * (evidence[:, 1] - 3) / 2 - 1
+    return evidence.astype(np.float32), random.random(n) < 1 / (1 + np.exp(-logits))
+
+
+def ranked(evidence, relevant):
+    """Samples with ten candidates each."""
+    return QuadraticRanker.fitted(evidence, relevant, np.full(len(evidence) // N_CANDIDATES, 10))
+
+
+def literal_terms(fitted, evidence):
+    units = np.clip((evidence - fitted.means) / fitted.scales, -30, 30)
+    pairs = [units[:, i] * units[:, j] for i in range(3) for j in range(i, 3)]
+    return np.column_stack([units, *pairs])
+
+
+def test_relevant_candidates_are_likeliest_among_those_of_their_sample():
+    evidence, relevant = drawn()
+    fitted = ranked(evidence, relevant)
+    terms = literal_terms(fitted, evidence)
+
+    def loss(weights):
+        scores = (terms @ weights).reshape(-1, N_CANDIDATES)
+        likelihoods = scores - logsumexp(scores, axis=1, keepdims=True)
+        ridge = 2e-3 * relevant.sum() / 2 * (weights**2).sum()
+        return ridge - likelihoods[relevant.reshape(scores.shape)].sum()
+
+    best = minimize(loss, np.zeros(terms.shape[1]), method="BFGS")
+    direction = fitted.weights[1:] / np.linalg.norm(fitted.weights[1:])
+    np.testing.assert_allclose(direction, best.x / np.linalg.norm(best.x), atol=1e-3)
+    expected = 1 / (1 + np.exp(-(fitted.weights[0] + terms @ fitted.weights[1:])))
+    np.testing.assert_allclose(fitted.probabilities(evidence[None])[0], expected, rtol=1e-4)
+
+
+def test_blocks_of_samples_change_nothing(monkeypatch):
+    evidence, relevant = drawn()
+    sizes = np.r_[0, np.full(100, 7), 900, 0, np.full(140, 10)]  # some without a candidate
+    whole = QuadraticRanker.fitted(evidence, relevant, sizes)
+    monkeypatch.setattr(ranker, "_BLOCK", 64)
+    np.testing.assert_allclose(
+        QuadraticRanker.fitted(evidence, relevant, sizes).weights, whole.weights, atol=1e-4
+    )
+
+
+def test_probabilities_come_true():
+    fitted = ranked(*drawn())
+    evidence, relevant = drawn(seed=1)
+    probabilities = fitted.probabilities(evidence[None])[0]
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        there = (probabilities >= low) & (probabilities < low + 0.2)
+        if there.sum() > 50:
+            assert abs(relevant[there].mean() - probabilities[there].mean()) < 0.1
+
+
+def test_evidence_that_is_always_the_same_does_no_harm():
+    evidence, relevant = drawn()
+    evidence[:, 2] = 7
+    assert np.isfinite(ranked(evidence, relevant).probabilities(evidence[None])).all()
+
+
+@pytest.mark.parametrize("truth", [np.ones(3_000, bool), np.arange(3_000) == 7])
+def test_all_relevant_or_one_alone_can_be_ranked(truth):
+    probabilities = ranked(drawn()[0], truth).probabilities(drawn()[0][None])
+    assert np.isfinite(probabilities).all()
+
+
+def test_words_are_the_product_of_sparse_rows():
+    random = np.random.default_rng(0)
+    X, Z = (csr_matrix(random_array((n, 30), density=0.2, rng=random, format="csr",
+                                    dtype=np.float32)) for n in (6, 9))  # fmt: skip
+    candidates = random.integers(-1, 9, (6, 5)).astype(np.int32)
+    lexical = LexicalIndex(Z, np.ones(9, np.int64))
+    found = lexical.cosines(X, candidates)
+    whole = (X @ Z.T).toarray()
+    expected = np.where(candidates >= 0, np.take_along_axis(whole, candidates, 1), 0)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert np.array_equal(lexical.cosines(X[2:], candidates[2:]), found[2:])  # nothing is left over
+
+
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_labels_by_words_are_those_of_the_largest_products(n):
+    random = np.random.default_rng(0)
+    X, Z = (
+        csr_matrix(
+            random_array((rows, 30), density=0.1, rng=random, data_sampler=random.standard_normal)
+        )
+        for rows in (40, 50)
+    )
+    lexical = LexicalIndex(Z, np.ones(50, np.int64))
+    found = lexical.nearest(X, n)
+    assert np.array_equal(lexical.nearest(X[9:], n), found[9:])  # nothing is left over
+    for row, products in enumerate((X @ Z.T).toarray()):
+        expected = np.sort(products[products > 0])[::-1][:n]
+        labels = found[row][found[row] >= 0]
+        assert len(set(labels)) == len(labels)
+        np.testing.assert_allclose(np.sort(products[labels])[::-1], expected, rtol=1e-5)
+
+
+def test_words_of_most_labels_are_passed_over():
+    Z = np.zeros((300, 3), np.float32)
+    Z[:, 0], Z[:100, 1], Z[7, 2] = 1, 1, 1
+    kept = LexicalIndex(csr_matrix(Z), np.ones(300, np.int64)).by_word.getnnz(axis=1)
+    assert kept.tolist() == [0, 100, 1]
+
+
+def test_removed_labels_are_not_found_by_their_words(model, tmp_path):
+    X, Y, _ = topics()
+    model.save(tmp_path / "model")
+    again = um.load(tmp_path / "model").remove_labels([5])
+    with_it = np.flatnonzero(Y.toarray()[:, 5])[:20]
+    assert (model.predict_topk(X[with_it], k=10).labels == 5).any()
+    assert not (again.predict_topk(X[with_it], k=10).labels == 5).any()
+
+
+N_TOPICS = 40
+
+
+def topics(n_samples=2_400, seed=0):
+    """Labels with five words each, of which a sample has two, beside one of no meaning; label 0
+    is on every other sample whatever its words, so that only samples tell how likely it is."""
+    random = np.random.default_rng(seed)
+    Y = np.zeros((n_samples, N_TOPICS), np.float32)
+    X = np.zeros((n_samples, 5 * N_TOPICS + 10), np.float32)
+    for row in range(n_samples):
+        topic = min(int(random.exponential(8)), N_TOPICS - 2) + 1
+        Y[row, topic], Y[row, 0] = 1, random.random() < 0.5
+        X[row, 5 * topic + random.permutation(5)[:2]] = 1
+        X[row, 5 * N_TOPICS + random.integers(10)] = 1
+    texts = np.zeros((N_TOPICS, X.shape[1]), np.float32)
+    for topic in range(N_TOPICS):
+        texts[topic, 5 * topic : 5 * topic + 5] = 1
+    return csr_matrix(X), csr_matrix(Y), csr_matrix(texts)
+
+
+SETTINGS = {"dim": 48, "epochs": 3, "refine_epochs": 1, "random_state": 0, "verbose": False}
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, Y, texts = topics()
+    return siamese(**SETTINGS).fit(X, Y, label_features=texts)
+
+
+def test_learned_scores_are_nearly_probabilities_and_find_what_is_frequent(model):
+    X, Y, _ = topics(600, seed=1)
+    top = model.predict_topk(X, k=3)
+    assert top.scores.min() >= 0
+    assert top.scores.max() <= 1
+    hits = np.take_along_axis(Y.toarray(), top.labels, axis=1)
+    assert abs(top.scores.mean() - hits.mean()) < 0.2  # of label 0, ranking makes too much
+    fixed = siamese(**SETTINGS, weights="fixed")
+    X_train, Y_train, texts = topics()
+    fixed.fit(X_train, Y_train, label_features=texts)
+    found, missed = (
+        um.metrics.recall_at_k(Y, answers.predict_topk(X, k=2), 2) for answers in (model, fixed)
+    )
+    assert found > missed + 0.05
+    assert model.score(X, Y) > 0.85  # one label for certain, one with a chance of a half
+    assert fixed.ranker_ is None
+
+
+def test_tail_divides_by_the_propensity(model):
+    X, Y, _ = topics()
+    plain = model.predict_topk(X[:50], k=N_TOPICS).to_csr(N_TOPICS).toarray()
+    model.set_params(tail=1.0)
+    scored = model.predict_topk(X[:50], k=N_TOPICS).to_csr(N_TOPICS).toarray()
+    model.set_params(tail=0.0)
+    probabilities = um.metrics.propensity(Y)
+    np.testing.assert_allclose(scored, plain / probabilities, rtol=1e-4, atol=1e-20)
+
+
+def test_a_pickled_model_answers_the_same(model):
+    X, _, _ = topics(50)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict_topk(X, k=5) == model.predict_topk(X, k=5)
+
+
+def test_an_answer_does_not_depend_on_the_samples_beside_it(model):
+    X, _, _ = topics()
+    together = model.predict_topk(X[:30], k=5)
+    for row in range(30):
+        assert model.predict_topk(X[row], k=5) == together[row : row + 1]
+
+
+def test_new_labels_and_saving_keep_the_ranker(model, tmp_path):
+    X, _, texts = topics()
+    model.save(tmp_path / "model")
+    again = um.load(tmp_path / "model")
+    before = again.predict_topk(X[:20], k=5)
+    assert before == model.predict_topk(X[:20], k=5)
+    new = csr_matrix(np.eye(texts.shape[1], dtype=np.float32)[-3:-2])
+    again.add_labels(label_features=new)
+    after = again.predict_topk(X[:20], k=6).to_csr(N_TOPICS + 1).toarray()[:, :N_TOPICS]
+    found = before.to_csr(N_TOPICS).toarray()
+    np.testing.assert_array_equal(after[found > 0], found[found > 0])
+    assert again.label_counts_[-1] == 0
+
+
+def test_samples_with_high_scores_and_few_labels_do_not_turn_the_order():
+    random = np.random.default_rng(0)
+    evidence, relevant = np.zeros((300, 10), np.float32), np.zeros((300, 10), bool)
+    for sample in range(300):
+        level, n_relevant = ((0.2, 5), (0.6, 1))[sample % 2]
+        evidence[sample] = level + 0.05 * random.standard_normal(10)
+        relevant[sample, np.argsort(-evidence[sample])[:n_relevant]] = True
+    fitted = ranked(evidence.reshape(-1, 1), relevant.ravel())
+    probabilities = fitted.probabilities(evidence[:, :, None])
+    best = probabilities.argmax(axis=1)
+    assert relevant[np.arange(300), best].mean() > 0.95
+    assert abs(probabilities.mean() - relevant.mean()) < 0.01
+
+
+def test_towers_of_another_split_are_another_training(tmp_path):
+    X, Y, texts = topics(2_100)
+    settings = {**SETTINGS, "epochs": 1, "checkpoint": str(tmp_path)}
+    siamese(**settings).fit(X, Y, label_features=texts)
+    with pytest.raises(ModelPathError, match="another training"):
+        siamese(**settings, weights="fixed").fit(X, Y, label_features=texts)
+
+
+def test_a_given_split_is_answered_by_towers_and_weights_that_have_not_seen_it():
+    """Answers are those of a model without the split; shuffled labels must not be found."""
+    X, Y, texts = topics()
+    split = np.arange(X.shape[0]) % 8 == 3
+    model = siamese(**SETTINGS)
+    answers = model.fit_validated(X, Y, split, k=3, label_features=texts)
+    assert answers.labels.shape == (split.sum(), 3)
+    assert um.metrics.precision_at_k(Y[split], answers, 1) > 0.8
+    assert model.score(X, Y) > 0.85
+    random = np.random.default_rng(5)
+    marked = csr_matrix(X + csr_matrix(random.random(X.shape) * 1e-6))  # tell all rows apart
+    shuffled = Y[random.permutation(X.shape[0])]
+    fair = siamese(**SETTINGS).fit_validated(marked, shuffled, split, k=1, label_features=texts)
+    counts = np.asarray(shuffled.sum(axis=0)).ravel()
+    best_guess = counts.max() / X.shape[0]
+    assert um.metrics.precision_at_k(shuffled[split], fair, 1) < best_guess + 0.1
+
+
+def test_a_given_split_trains_towers_once(monkeypatch):
+    from umpteen.siamese import siamese_xml
+
+    calls, original = [], siamese_xml.train_tower
+    monkeypatch.setattr(
+        siamese_xml,
+        "train_tower",
+        lambda *rest: calls.append(rest[0].X.shape[0]) or original(*rest),
+    )
+    X, Y, texts = topics()
+    split = np.arange(X.shape[0]) % 8 == 3
+    siamese(**{**SETTINGS, "epochs": 1}).fit_validated(X, Y, split, label_features=texts)
+    assert calls == [(~split).sum()]
