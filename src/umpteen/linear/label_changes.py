@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from umpteen.base import (
     AddsLabels,
     ExtremeClassifier,
+    HasRecipe,
     KnowsFeatures,
     RefitsLabels,
     RemovesLabels,
@@ -28,7 +29,9 @@ from umpteen.validation import as_csr, check_features, check_label, check_labels
 _ANY_NUMBER = 2**31 - 1
 
 
-class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, ExtremeClassifier):
+class LabelChanges(
+    HasRecipe, AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, ExtremeClassifier
+):
     """What `LabelTree` can do after `fit`."""
 
     trees_: Annotated[list[Annotated[Tree, Given("features", "labels")]], NotEmpty()]
@@ -37,7 +40,6 @@ class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, Extre
 
     n_jobs: int | None
     random_state: Any
-    trust: bool
 
     def add_labels(
         self, X: Any = None, Y: Any = None, label_features: Any = None, *,
@@ -140,7 +142,7 @@ class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, Extre
         ids = labels.astype(np.int32)
         solver = self._solver(self._first_seed(), negative_weight)
         tree = add_labels(newcomers, X, csr_matrix(Y[:, ids]), ids, solver, self.n_jobs)
-        if self.trust:
+        if self._used_recipe().trust:
             learn_trust(tree, X, Y, self._search(), ids, negative_weight)
         return tree
 
@@ -152,7 +154,7 @@ class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, Extre
             return tree
         solver, search = self._solver(self._first_seed()), self._search()
         new = refit_labels(tree, X, Y, own, solver, search, nodes_too=nodes_too)
-        if self.trust:
+        if self._used_recipe().trust:
             learn_trust(new, X, Y, self._search(), own)
         return new
 
