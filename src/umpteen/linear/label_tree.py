@@ -29,6 +29,7 @@ from umpteen.linear.search import (
 from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree
 from umpteen.progress import Verbose, progress_bar
+from umpteen.splitting import validation_split
 from umpteen.storage import storable
 from umpteen.trees import Hierarchy, grow, label_representation
 from umpteen.validation import (
@@ -42,7 +43,7 @@ from umpteen.validation import (
     check_rows,
 )
 
-_HELD_OUT = 0.1  # share of samples on which the weight of label features is chosen
+_TEXT_WEIGHT = 0.1  # of label features, where there are too few samples to choose it
 _ANY_NUMBER = 2**31 - 1
 
 
@@ -189,14 +190,14 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         with them, so that both models together cost little more than one.
         """
         X, k = check_features(X), check_k(k)
-        held_out = check_rows(validation, X.shape[0], "validation")
-        trial = self._fit(X, Y, label_features, held_out)
-        return trial._topk(X[held_out], min(k, self.n_labels_))
+        validation = check_rows(validation, X.shape[0], "validation")
+        trial = self._fit(X, Y, label_features, validation)
+        return trial._topk(X[validation], min(k, self.n_labels_))
 
     def _fit(
-        self, X: Any, Y: Any, label_features: Any, held_out: npt.NDArray[np.bool_] | None
+        self, X: Any, Y: Any, label_features: Any, validation: npt.NDArray[np.bool_] | None
     ) -> "LabelTree":
-        """Fit on all samples; return a model that has not seen those that are held out."""
+        """Fit on all samples; return a model that has not seen the validation split."""
         X, Y = self._check_fit(X, Y)
         texts = self._check_label_features(label_features)
         if self.max_memory is not None:
@@ -204,14 +205,14 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         X = as_csr(X)
         seeds = check_random_state(self.random_state).randint(_ANY_NUMBER, size=self.n_trees)
         recipe = self._used_recipe()
-        if held_out is None and texts is not None and recipe.label_text_weight == "auto":
-            held_out = np.random.default_rng(int(seeds[0])).random(X.shape[0]) < _HELD_OUT
-        both = [self._fit_tree(X, Y, texts, int(seed), held_out) for seed in seeds]
+        if validation is None and texts is not None and recipe.label_text_weight == "auto":
+            validation = validation_split(X, Y, int(seeds[0]))
+        both = [self._fit_tree(X, Y, texts, int(seed), validation) for seed in seeds]
         trial = copy(self)
         self.trees_ = [tree for tree, _ in both]
         trial.trees_ = [without or tree for tree, without in both]
         if texts is not None:
-            texts = replace(texts, weight=self._weight_of(texts, X, Y, trial.trees_, held_out))
+            texts = replace(texts, weight=self._weight_of(texts, X, Y, trial.trees_, validation))
         self.newcomers_ = trial.newcomers_ = None
         self.label_texts_ = trial.label_texts_ = texts
         return trial
@@ -283,7 +284,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
 
     def _fit_tree(
         self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None, seed: int,
-        held_out: npt.NDArray[np.bool_] | None,
+        validation: npt.NDArray[np.bool_] | None,
     ) -> tuple[Tree, Tree | None]:  # fmt: skip
         features = None if texts is None else texts.features
         recipe = self._used_recipe()
@@ -292,7 +293,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         n_chunks = len(plan_chunks(hierarchy.first_child).chunk_node)
         with progress_bar("Training", n_chunks, self.verbose) as bar:
             tree, trial = train_tree(
-                X, Y, hierarchy, self._solver(seed), self.n_jobs, bar, held_out
+                X, Y, hierarchy, self._solver(seed), self.n_jobs, bar, validation
             )
         if recipe.trust:
             learn_trust(tree, X, Y, self._search(), hierarchy.label_order)
@@ -309,15 +310,15 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
 
     def _weight_of(
         self, texts: LabelTexts, X: csr_matrix, Y: csr_matrix, trees: list[Tree],
-        held_out: npt.NDArray[np.bool_] | None,
+        validation: npt.NDArray[np.bool_] | None,
     ) -> float:  # fmt: skip
         chosen = self._used_recipe().label_text_weight
         if not isinstance(chosen, str):
             return float(chosen)
-        if held_out is None or not held_out.any() or Y[~held_out].nnz == 0:
-            return 0.1
-        best = search_trees(trees, X[held_out], texts.n_candidates, self._search())
-        return choose_weight(texts, X[held_out], Y[held_out], best, self.n_jobs)
+        if validation is None or not validation.any() or Y[~validation].nnz == 0:
+            return _TEXT_WEIGHT
+        best = search_trees(trees, X[validation], texts.n_candidates, self._search())
+        return choose_weight(texts, X[validation], Y[validation], best, self.n_jobs)
 
     def _search(self, beam_width: int | None = None) -> Search:
         recipe, width = self._used_recipe(), int(beam_width or self.beam_width)

@@ -39,14 +39,14 @@ _ROUNDING = 1e-4  # rows of unit length in float32 are that long but for this
 class ChunkTrainer:
     """Trains single chunks; may be used by several threads at once.
 
-    `held_out` marks samples of a validation split.
+    `validation` marks the samples of a validation split.
     """
 
     def __init__(
-        self, X: csr_matrix, solver: Solver, held_out: npt.NDArray[np.bool_] | None = None
+        self, X: csr_matrix, solver: Solver, validation: npt.NDArray[np.bool_] | None = None
     ) -> None:
         self._features, self._solver = frozen_csr(X), solver
-        self._held_out = held_out
+        self._validation = validation
         length = _typical_length(X)
         self._prune, self._cost = solver.prune / length, solver.cost / length**2
         self._local_of = parallel.PerThread(lambda: np.full(X.shape[1], -1, np.int32))
@@ -60,15 +60,15 @@ class ChunkTrainer:
     def train_both(
         self, samples: npt.NDArray[np.int32], member: csr_matrix, first: int, last: int, seed: int
     ) -> tuple[Chunk, Chunk]:
-        """Return a chunk that has not learned from the held-out samples, and one that has.
+        """Return a chunk that has not learned from the validation split, and one that has.
 
         The second continues from the first, which costs far less than training it from zero.
         """
         solver, n_first = self._solver, len(samples)
-        if self._held_out is not None:
-            held_out = self._held_out[samples]
-            samples = np.concatenate([samples[~held_out], samples[held_out]])
-            n_first -= int(held_out.sum())
+        if self._validation is not None:
+            later = self._validation[samples]
+            samples = np.concatenate([samples[~later], samples[later]])
+            n_first -= int(later.sum())
         trial, final = train_chunk(
             *self._features, samples, n_first, *frozen_csr(member)[:2], first, last,
             self._local_of.value, solver.logistic, self._cost, solver.positive_weight,
@@ -79,9 +79,9 @@ class ChunkTrainer:
 
 def train_tree(
     X: csr_matrix, Y: csr_matrix, hierarchy: Hierarchy, solver: Solver, n_jobs: int | None,
-    bar: Bar, held_out: npt.NDArray[np.bool_] | None = None,
+    bar: Bar, validation: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[Tree, Tree | None]:  # fmt: skip
-    """Train the classifiers of a tree layer by layer; with `held_out`, also without these samples.
+    """Train the classifiers of a tree layer by layer, with `validation` also without that split.
 
     Both trees have the same hierarchy, and their nodes the same candidates for negatives.
 
@@ -90,7 +90,7 @@ def train_tree(
     the layers above would send there among their best.
     """
     plan = plan_chunks(hierarchy.first_child)
-    trainer = ChunkTrainer(X, solver, held_out)
+    trainer = ChunkTrainer(X, solver, validation)
     chunks: list[Chunk] = []
     trial: list[Chunk] = []
     reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
@@ -111,7 +111,7 @@ def train_tree(
         chunks += [each[1] for each in both]
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
     tree = assemble(hierarchy, chunks, X.shape[1])
-    return tree, None if held_out is None else assemble(hierarchy, trial, X.shape[1])
+    return tree, None if validation is None else assemble(hierarchy, trial, X.shape[1])
 
 
 def learn_trust(
