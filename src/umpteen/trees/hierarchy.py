@@ -3,15 +3,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen import parallel
-from umpteen.kernels.clustering import bisect
+from umpteen.clustering import arrange
 from umpteen.progress import Verbose, progress_bar
 from umpteen.storage import Index, Shape, Sizes, storable
 
@@ -125,27 +123,10 @@ def grow(
     chosen = np.flatnonzero(np.diff(rows.indptr)) if labels is None else labels
     order = chosen.astype(np.int32)
     bounds = _node_bounds(len(order), branching, max_leaf)
-    scratch = parallel.PerThread(lambda: np.zeros(rows.shape[1], np.float32))
-
-    def cut(borders: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-        """Separate the labels at the middle border; returns the two halves' borders."""
-        middle = len(borders) // 2
-        start, split, end = borders[[0, middle, -1]]
-        local_seed = (seed * 1_000_003 + int(start) * 8191 + int(end)) & 0x7FFFFFFF
-        bisect(
-            rows.indptr, rows.indices, rows.data, order[start:end], split - start, max_rounds,
-            local_seed, scratch.value,
-        )  # fmt: skip
-        return [borders[: middle + 1], borders[middle:]]
-
     with progress_bar("Growing the label tree", len(bounds[-1]) - 2, verbose) as bar:
-        for above, here in pairwise(bounds):
-            ends = np.searchsorted(here, above)
-            pending = [here[i : j + 1] for i, j in pairwise(ends)]
-            while pending := [borders for borders in pending if len(borders) > 2]:
-                halves = parallel.run(cut, pending, n_jobs=n_jobs)
-                bar.advance(len(pending))
-                pending = [half for pair in halves for half in pair]
+        order = arrange(
+            rows, order, bounds, seed, max_rounds=max_rounds, n_jobs=n_jobs, done=bar.advance
+        )
     return Hierarchy(_first_children(bounds, len(order)), order)
 
 
