@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix, identity
 import umpteen as um
 from umpteen.aggregated import EagleRecipe, assign_labels, rounds
 from umpteen.aggregated import eagle as module
-from umpteen.aggregated.rounds import Judged
+from umpteen.aggregated.rounds import FoldScores
 from umpteen.errors import ParameterError
 
 from . import literal
@@ -236,13 +236,13 @@ def judged_with(agreements, monkeypatch):
     said = []
     rng = np.random.default_rng(0)
 
-    def held_out(problem, assigned, solver, folds):
+    def score_folds(problem, assigned, solver, folds):
         scores = problem.candidates.copy()
         scores.data = rng.random(scores.nnz).astype(np.float32)
         said.append((assigned, scores))
-        return Judged(scores, agreements[len(said) - 1])
+        return FoldScores(scores, agreements[len(said) - 1])
 
-    monkeypatch.setattr(rounds, "held_out", held_out)
+    monkeypatch.setattr(rounds, "score_folds", score_folds)
     return said
 
 

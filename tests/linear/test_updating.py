@@ -342,7 +342,7 @@ def ways(tree, X, logistic):
     hierarchy, steps = tree.hierarchy, logs_of(tree, X, logistic)
     return np.array(
         [
-            sum((steps[:, number - 1] for number in hierarchy.way_to(leaf)), np.zeros(X.shape[0]))
+            sum((steps[:, number - 1] for number in hierarchy.path_to(leaf)), np.zeros(X.shape[0]))
             for leaf in hierarchy.layers()[-1]
         ]
     ).T
@@ -401,7 +401,7 @@ def as_pairs(answer):
 @losses
 @pytest.mark.parametrize("n", [1, 7, 200])
 @pytest.mark.parametrize("path_weight", [0.0, 0.35, 1.0])
-def test_newcomers_score_their_own_step_times_the_way_to_the_best_leaf(
+def test_newcomers_score_their_own_step_times_the_path_to_the_best_leaf(
     depth, logistic, n, path_weight
 ):
     newcomers, tree, X = any_newcomers(n, seed=3), any_tree(depth), any_samples()

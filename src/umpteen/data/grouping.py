@@ -28,7 +28,7 @@ _DENSITY = 1 / 32  # of that projection: eight dimensions for each feature
 
 
 def group_randomly(n_samples: int, size: int, random_state: Any = None) -> csr_matrix:
-    """Groups of `size` random samples, `(n_groups, n_samples)`; each sample is in one.
+    """Return groups of `size` random samples, `(n_groups, n_samples)`; each sample is in one.
 
     The last group is smaller where `size` does not divide the number of samples.
 
@@ -44,7 +44,7 @@ def group_randomly(n_samples: int, size: int, random_state: Any = None) -> csr_m
 def group_by_clusters(
     X: Any, depth: int, noise: float = 0.0, random_state: Any = None
 ) -> csr_matrix:
-    """Groups of similar samples, `(2**depth, n)`, by cutting them in halves `depth` times.
+    """Return groups of similar samples, `(2**depth, n)`: they are halved `depth` times.
 
     Each cut is a spherical 2-means with equal sizes, so the groups' sizes differ by one at most.
 
@@ -69,7 +69,7 @@ def group_by_clusters(
 
 
 def aggregate(Y: Any, groups: Any, merge: Literal["list", "set"] = "list") -> csr_matrix:
-    """What is known of each group: how often each label occurs in it, `(n_groups, n_labels)`.
+    """Return how often each label occurs in each group, `(n_groups, n_labels)`.
 
     `merge="set"` says only whether it occurs.
 

@@ -45,7 +45,7 @@ class LabelChanges(
         self, X: Any = None, Y: Any = None, label_features: Any = None, *,
         negative_weight: float = 1.0,
     ) -> Self:  # fmt: skip
-        """New labels, without learning the others again.
+        """Add labels without learning the others again.
 
         `Y` has a column for each new label (they are numbered from `n_labels_` on); samples
         without any of them teach what the new labels are not: give some of the training samples,
@@ -111,7 +111,7 @@ class LabelChanges(
         return self
 
     def labels_with(self, X: Any) -> csr_matrix:
-        """(samples, labels): which labels know a feature of a sample, each as 1.
+        """Return `(samples, labels)`: 1 where a label has a feature of a sample.
 
         They have a weight for it, or it is in their text and texts count.
 
@@ -122,11 +122,13 @@ class LabelChanges(
         """
         X = as_csr(self._check_predict(X))
         asked = np.unique(X.indices)
-        known = [labels_by_feature(tree, asked, self.n_labels_) for tree in self._all_trees()]
+        with_feature = [
+            labels_by_feature(tree, asked, self.n_labels_) for tree in self._all_trees()
+        ]
         texts = self.label_texts_
         if texts is not None and texts.weight:
-            known.append(csr_matrix(abs(texts.features[:, asked].T)))
-        found = csr_matrix(sum(abs(X[:, asked]) @ part for part in known))
+            with_feature.append(csr_matrix(abs(texts.features[:, asked].T)))
+        found = csr_matrix(sum(abs(X[:, asked]) @ labels for labels in with_feature))
         found.eliminate_zeros()
         found.data[:] = 1
         return found

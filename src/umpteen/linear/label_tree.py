@@ -218,7 +218,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return trial
 
     def predict_topk(self, X: Any, k: int = 5, beam_width: int | None = None) -> TopK:
-        """The `k` best labels of each sample; a wider beam looks at more of the tree."""
+        """Return the `k` best labels of each sample; a wider beam looks at more of the tree."""
         k = check_k(k)
         if beam_width is not None:
             beam_width = check_k(beam_width, name="beam_width")
@@ -226,9 +226,9 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return self._topk(X, min(k, self.n_labels_), beam_width)
 
     def explain(self, x: Any, label: int) -> Explanation:
-        """Why the label gets its score for one sample: each feature's part, step by step.
+        """Explain a label's score for one sample by the contributions of features, step by step.
 
-        The parts add up to the score that `predict_topk` gives, provided its beam reaches the
+        Contributions add up to the score that `predict_topk` gives, provided its beam reaches the
         label; a label that the beam misses counts zero there, but is explained all the same.
         """
         x = as_csr(self._check_predict(x))
@@ -239,7 +239,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return explain_label(self.trees_, texts, x, label, search)
 
     def label_keywords(self, label: int, k: int = 10) -> list[tuple[int, float]]:
-        """The `k` features that speak most for a label in its leaf, with their weights."""
+        """Return the `k` features that speak most for a label in its leaf, with their weights."""
         self._check_fitted()
         label = check_label(label, self.n_labels_)
         later = self.newcomers_
@@ -248,7 +248,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return keywords(self.trees_, label, check_k(k))
 
     def estimate(self, X: Any, Y: Any) -> Estimate:
-        """Peak memory, model size and time of `fit(X, Y)`, from training a few of its nodes."""
+        """Estimate memory, model size and time of `fit(X, Y)` from training a few of its nodes."""
         X, Y = self._check_fit_input(X, Y)
         X = as_csr(X)
         rows = label_representation(X, Y)
@@ -302,9 +302,9 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return tree, trial
 
     def _grow(self, rows: csr_matrix, Y: csr_matrix, seed: int) -> Hierarchy:
-        known = (np.diff(rows.indptr) > 0) | (np.bincount(Y.indices, minlength=Y.shape[1]) > 0)
+        placed = (np.diff(rows.indptr) > 0) | (np.bincount(Y.indices, minlength=Y.shape[1]) > 0)
         return grow(
-            rows, labels=np.flatnonzero(known).astype(np.int32), branching=self.branching,
+            rows, labels=np.flatnonzero(placed).astype(np.int32), branching=self.branching,
             max_leaf=self.max_leaf, seed=seed, n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
 

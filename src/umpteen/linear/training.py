@@ -9,7 +9,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.kernels.nodes import train_chunk
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.chunks import Chunk, assemble, plan_chunks, upper_part
+from umpteen.linear.chunks import Chunk, assemble, plan_chunks, upper_hierarchy
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.tree import Tree
 from umpteen.metrics.hits import found_in
@@ -96,7 +96,7 @@ def train_tree(
     reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
     for nodes, member in zip(hierarchy.layers(), memberships(Y, hierarchy), strict=True):
         if chunks and solver.hard_negatives:
-            above = assemble(upper_part(hierarchy, nodes), chunks, X.shape[1])
+            above = assemble(upper_hierarchy(hierarchy, nodes), chunks, X.shape[1])
             reached = reached + sent_to(above, X, solver, n_jobs)
         samples = columns_of(reached)
         tasks = [
@@ -122,7 +122,7 @@ def learn_trust(
 
     A label's trust is its smoothed precision among the samples that rank it in their best ten
     with a score of at least 0.3, to the power 0.3: the constants that did best on validation
-    parts of three data sets. It settles what a margin of 1 cannot: whose 1 is worth more.
+    splits of three data sets. It settles what a margin of 1 cannot: whose 1 is worth more.
     """
     concerned = np.isin(tree.hierarchy.label_order, of)
     labels, logs = search_tree(tree, X, _RANKS, search)
@@ -136,7 +136,7 @@ def learn_trust(
 
 
 def sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> csr_matrix:
-    """(samples, nodes): the best few nodes of each sample by the layers above."""
+    """Return `(samples, nodes)`: the best few nodes of each sample by the layers above."""
     k = min(solver.hard_negatives, len(above.hierarchy.label_order))
     best, _ = search_tree(above, X, k, Search(2 * k, 1.0, solver.logistic, n_jobs))
     rows, ranks = np.nonzero(best >= 0)
@@ -144,7 +144,7 @@ def sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> c
 
 
 def memberships(Y: csr_matrix, hierarchy: Hierarchy) -> list[csr_matrix]:
-    """For each layer (samples, tree numbers): which of its children a sample has a label in.
+    """Return, for each layer, `(samples, tree numbers)`: in which children a sample has a label.
 
     Columns are the tree's own numbers, so that the children of a node stand side by side.
     """
@@ -178,7 +178,7 @@ def _typical_length(X: csr_matrix) -> float:
 
 
 def columns_of(matrix: csr_matrix) -> list[npt.NDArray[np.int32]]:
-    """The rows of each column's entries, ascending."""
+    """Return the rows of each column's entries, ascending."""
     columns = csc_matrix(matrix)
     columns.sort_indices()
     return np.split(columns.indices.astype(np.int32), columns.indptr[1:-1])
