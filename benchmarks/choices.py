@@ -21,11 +21,11 @@ import umpteen as um
 CHOICES = {
     "defaults": {},
     "3 trees": {"n_trees": 3},
-    "no trust": {"trust": False},
-    "no hard negatives": {"hard_negatives": 0, "path_weight": 1.0},
-    "5 hard negatives": {"hard_negatives": 5},
-    "full path weight": {"path_weight": 1.0},
-    "no path weight": {"path_weight": 0.0},
+    "no trust": {"recipe__trust": False},
+    "no hard negatives": {"recipe__hard_negatives": 0, "recipe__path_weight": 1.0},
+    "5 hard negatives": {"recipe__hard_negatives": 5},
+    "full path weight": {"recipe__path_weight": 1.0},
+    "no path weight": {"recipe__path_weight": 0.0},
     "narrow tree (16)": {"branching": 16},
     "positives weigh 1": {"positive_weight": 1.0},
     "cost 1, positives 1": {"cost": 1.0, "positive_weight": 1.0},
@@ -33,8 +33,8 @@ CHOICES = {
     "keep less (prune 0.2)": {"prune": 0.2},
     "beam 4": {"beam_width": 4},
     "beam 20": {"beam_width": 20},
-    "tolerance 0.05": {"tolerance": 0.05},
-    "logistic, cost 4": {"loss": "logistic", "cost": 4.0},
+    "tolerance 0.05": {"recipe__tolerance": 0.05},
+    "logistic, cost 4": {"recipe__loss": "logistic", "cost": 4.0},
     "XR-Linear corner": um.LabelTree.xr_linear().get_params(),
 }
 
@@ -60,7 +60,7 @@ def rows(
 ) -> Iterator[tuple[str, ...]]:
     chance = um.metrics.propensity(Y)
     for choice in choices:
-        model = um.LabelTree(**CHOICES[choice])
+        model = um.LabelTree().set_params(**CHOICES[choice])
         start = time.process_time()
         model.fit(X, Y)
         trained = time.process_time()

@@ -105,7 +105,9 @@ def run(task: Task, grouping: Grouping, seed: int) -> dict[str, Scores]:
         "Baseline": _precision(
             task, clone(solver).fit(task.X, ignore_groups(task.X, *known.values()))
         ),
-        "EAGLE-0": _precision(task, clone(printed).set_params(iterations=0).fit(task.X, **known)),
+        "EAGLE-0": _precision(
+            task, clone(printed).set_params(recipe__iterations=0).fit(task.X, **known)
+        ),
         "EAGLE": _precision(task, printed.fit(task.X, **known)),
         "umpteen": _precision(task, Eagle(solver, **quiet).fit(task.X, **known)),
     }

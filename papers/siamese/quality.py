@@ -20,6 +20,7 @@ from papers.siamese.tasks import (
     task,
 )
 from umpteen import Ensemble, LabelTree, NearestCentroid
+from umpteen.linear import TreeRecipe
 from umpteen.metrics import recall_at_k
 from umpteen.search import LabelIndex
 from umpteen.siamese import SiameseXML
@@ -29,7 +30,7 @@ _SHORTLISTS = (10, 25, 50, 100)
 _N_EXAMPLES = 4
 _NAME, _TEXT = 34, 110  # letters shown
 _RARE = 3  # samples of a label
-_THREE: dict[str, Any] = {"n_trees": 3, "hard_negatives": 20}
+_THREE: dict[str, Any] = {"n_trees": 3, "recipe": TreeRecipe(hard_negatives=20)}
 
 # Table 6 of the supplement, LF-AmazonTitles-131K: N@1/3/5, PSN@1/3/5, MB, minutes.
 _PAPER: dict[str, tuple[float, ...]] = {

@@ -37,6 +37,7 @@ _SUBPACKAGES = (
     "data",
     "ensemble",
     "errors",
+    "linear",
     "metrics",
     "multihead",
     "neural",

@@ -1,13 +1,17 @@
 """If these fail, whoever knows labels per group only is better off ignoring the groups."""
 
+import zipfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, identity
 
 import umpteen as um
-from umpteen.aggregated import assign_labels, rounds
+from umpteen.aggregated import EagleRecipe, assign_labels, rounds
 from umpteen.aggregated import eagle as module
-from umpteen.aggregated.rounds import Judged
+from umpteen.aggregated.rounds import FoldScores
+from umpteen.errors import ParameterError
 
 from . import literal
 from .test_assignment import figure_1, is_solved
@@ -55,8 +59,13 @@ def test_given_labels_of_samples_it_is_the_solver_to_the_bit(solver, share_witho
     X, Y = labelled_samples(share_without)
     X = X.toarray() if dense else X
     wanted = solver.fit(X, Y)
-    variants = [um.Eagle(solver), um.Eagle.paper(solver), um.Eagle.paper(solver, iterations=0)]
-    variants += [um.Eagle(solver, samples_per_label=share, background="mean") for share in SHARES]
+    variants = [
+        um.Eagle(solver),
+        um.Eagle.paper(solver),
+        um.Eagle.paper(solver, recipe__iterations=0),
+    ]
+    mean = EagleRecipe(background="mean")
+    variants += [um.Eagle(solver, samples_per_label=share, recipe=mean) for share in SHARES]
     for model in variants:
         model.fit(X, Y)
         assert model.predict_topk(X, k=5) == wanted.predict_topk(X, k=5)
@@ -99,7 +108,7 @@ def test_the_paper_s_algorithm_is_its_assignment_and_the_solver(solver, iteratio
     for seed in range(3):
         small = literal.random_problem(seed)
         X, groups, counts = small.sparse
-        model = um.Eagle.paper(solver, iterations=iterations, random_state=seed)
+        model = um.Eagle.paper(solver, recipe__iterations=iterations, random_state=seed)
         model.fit(X, groups=groups, group_labels=counts)
         Y = assign_labels(X, groups, counts, iterations=iterations, random_state=seed)
         assert same(model.assigned_labels_, Y)
@@ -110,9 +119,24 @@ def test_the_paper_s_algorithm_is_its_assignment_and_the_solver(solver, iteratio
 
 
 def test_paper_takes_changes():
-    model = um.Eagle.paper(FAST, step=0.5, samples_per_label="count")
-    assert (model.iterations, model.step, model.rounds) == (20, 0.5, 0)
-    assert (model.background, model.samples_per_label, model.solver) == ("none", "count", FAST)
+    model = um.Eagle.paper(FAST, recipe__step=0.5, samples_per_label="count")
+    assert model.recipe == EagleRecipe(iterations=20, step=0.5, background="none")
+    assert (model.rounds, model.samples_per_label, model.solver) == (0, "count", FAST)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"iterations": -1}, {"step": 0}, {"folds": 1}, {"background": "sky"}], ids=str
+)
+def test_recipes_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        EagleRecipe(**wrong)
+
+
+def test_parameters_of_the_first_version_become_a_recipe(tmp_path):
+    golden = Path(__file__).parents[1] / "storage" / "golden" / "0.1" / "Eagle.zip"
+    with zipfile.ZipFile(golden) as archive:
+        archive.extractall(tmp_path)
+    assert um.load(tmp_path).recipe == EagleRecipe()
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -212,13 +236,13 @@ def judged_with(agreements, monkeypatch):
     said = []
     rng = np.random.default_rng(0)
 
-    def held_out(problem, assigned, solver, folds):
+    def score_folds(problem, assigned, solver, folds):
         scores = problem.candidates.copy()
         scores.data = rng.random(scores.nnz).astype(np.float32)
         said.append((assigned, scores))
-        return Judged(scores, agreements[len(said) - 1])
+        return FoldScores(scores, agreements[len(said) - 1])
 
-    monkeypatch.setattr(rounds, "held_out", held_out)
+    monkeypatch.setattr(rounds, "score_folds", score_folds)
     return said
 
 
@@ -296,7 +320,7 @@ def test_one_group_only(solver, share):
 @pytest.mark.parametrize("solver", [None, FAST])
 def test_more_folds_than_groups(solver):
     small = literal.random_problem(0)
-    assert len(fitted(small, solver=solver, folds=50, rounds=2).agreement_) >= 1
+    assert len(fitted(small, solver=solver, recipe=EagleRecipe(folds=50), rounds=2).agreement_) >= 1
 
 
 @pytest.mark.parametrize("solver", [None, FAST])
@@ -313,7 +337,7 @@ def test_groups_that_all_overlap(solver):
 def test_samples_without_features_do_no_harm(background, solver):
     small = literal.random_problem(0, n=120, n_groups=30)
     small.X[::4] = 0
-    model = fitted(small, solver=solver, background=background)
+    model = fitted(small, solver=solver, recipe=EagleRecipe(background=background))
     assert not np.isnan(model.predict_topk(small.X).scores).any()
     assert np.isfinite(model.label_embeddings_.data).all()
 

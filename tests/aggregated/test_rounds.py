@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix, hstack, identity
 
 import umpteen as um
 from umpteen.aggregated.problem import Problem
-from umpteen.aggregated.rounds import agreement, hand_out_anew, held_out
+from umpteen.aggregated.rounds import agreement, hand_out_anew, score_folds
 
 from . import literal
 
@@ -70,7 +70,7 @@ def test_samples_are_judged_by_who_never_saw_their_groups(overlap, n_folds, spy)
         small = literal.random_problem(seed, overlap=overlap)
         problem = named(small)
         spy.notes.clear()
-        held_out(problem, random_assignment(problem), spy, folds_of(problem, n_folds, seed))
+        score_folds(problem, random_assignment(problem), spy, folds_of(problem, n_folds, seed))
         judged_with = small.groups[small.groups.argmax(axis=0)]  # the first group of each
         together = small.groups.T.astype(int) @ small.groups.astype(int) > 0
         asked = [name for _, names in spy.notes for name in names]
@@ -110,7 +110,7 @@ def test_scores_equal_those_of_samples_one_by_one(overlap):
         small = literal.random_problem(seed, overlap=overlap)
         problem = Problem.of(*small.sparse)
         given, folds = random_assignment(problem), folds_of(problem, 3, seed)
-        judged = held_out(problem, given, um.NearestCentroid(), folds)
+        judged = score_folds(problem, given, um.NearestCentroid(), folds)
         scores, _ = judged_one_by_one(problem, given, folds)
         assert scores.min() >= 0  # cosines of positive features: compared as logarithms
         rows = np.repeat(np.arange(40), np.diff(judged.scores.indptr))
@@ -124,7 +124,7 @@ def test_scores_that_are_no_probabilities_stay_as_they_are():
     small = literal.random_problem(0, signed=True)
     problem = Problem.of(*small.sparse)
     given, folds = random_assignment(problem), folds_of(problem, 3)
-    judged = held_out(problem, given, um.NearestCentroid(), folds)
+    judged = score_folds(problem, given, um.NearestCentroid(), folds)
     wanted, _ = judged_one_by_one(problem, given, folds)
     rows = np.repeat(np.arange(40), np.diff(judged.scores.indptr))
     np.testing.assert_allclose(judged.scores.data, wanted[rows, judged.scores.indices], atol=1e-6)
@@ -136,14 +136,16 @@ def test_the_agreement_is_that_of_held_out_answers():
     small = small._replace(counts=np.minimum(small.counts, 1))  # about one label per sample
     problem = Problem.of(*small.sparse)
     given, folds = random_assignment(problem), folds_of(problem, 4)
-    judged = held_out(problem, given, um.NearestCentroid(), folds)
+    judged = score_folds(problem, given, um.NearestCentroid(), folds)
     _, best = judged_one_by_one(problem, given, folds)
     assert judged.agreement == pytest.approx(literal_agreement(small, best[:, None]))
 
 
 def test_nothing_to_learn_from_says_nothing():
     problem = Problem.of(np.eye(3), [[0, 1, 2]], [[0, 1]])
-    judged = held_out(problem, random_assignment(problem), um.NearestCentroid(), np.zeros(1, int))
+    judged = score_folds(
+        problem, random_assignment(problem), um.NearestCentroid(), np.zeros(1, int)
+    )
     assert judged.agreement == 0
     assert len(set(judged.scores.data)) == 1
 

@@ -84,7 +84,12 @@ CASES = {
     ),
     "Eagle": Case(
         lambda **parameters: umpteen.Eagle(umpteen.NearestCentroid(), **parameters),
-        bad_parameters=({"iterations": -1}, {"step": 0}, {"folds": 1}, {"background": "sky"}),
+        bad_parameters=(
+            {"rounds": -1},
+            {"votes": 0},
+            {"samples_per_label": "all"},
+            {"recipe": "paper"},
+        ),
     ),
     "Ensemble": Case(
         lambda **parameters: umpteen.Ensemble(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, lil_matrix
 
 import umpteen as um
+from umpteen.linear import TreeRecipe
 from umpteen.linear import search as search_module
 from umpteen.linear.search import Search, score_candidates, search_trees
 
@@ -128,7 +129,9 @@ def assert_scores_are_those_of_predict_topk(model, X, seed=0):
 @pytest.mark.parametrize(("branching", "max_leaf"), [(3, 4), (512, 8), (2, 1000)])
 def test_a_label_tree_scores_labels_as_it_predicts_them(data, n_trees, loss, branching, max_leaf):
     X, Y = corners(data)
-    model = um.LabelTree(n_trees=n_trees, loss=loss, branching=branching, max_leaf=max_leaf)
+    model = um.LabelTree(
+        n_trees=n_trees, recipe=TreeRecipe(loss=loss), branching=branching, max_leaf=max_leaf
+    )
     assert_scores_are_those_of_predict_topk(model.fit(data.train.X, Y), X)
     assert (model.score_labels(X, [[5]] * 60).data == 0).all()
     assert (model.score_labels(X.toarray(), [[6]] * 60).data > 0).all()
@@ -148,7 +151,7 @@ def test_labels_that_came_or_went_are_scored_as_predicted(data, n_trees):
 @pytest.mark.parametrize("weight", [0, 0.3])
 def test_texts_of_labels_count_as_in_prediction(data, weight):
     X, Y = corners(data)
-    model = um.LabelTree(branching=3, max_leaf=4, features_in_score=weight)
+    model = um.LabelTree(branching=3, max_leaf=4, recipe=TreeRecipe(label_text_weight=weight))
     model.fit(data.train.X, Y, label_features=data.label_features)
     assert_scores_are_those_of_predict_topk(model, X)
 

@@ -6,6 +6,7 @@ from scipy.sparse import csr_matrix
 
 import umpteen as um
 from umpteen.errors import LabelsError, LabelsShapeError, MemoryBudgetError, ParameterError
+from umpteen.linear import TreeRecipe
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,8 @@ def test_one_vs_all_is_exact(data):
 
 
 def test_logistic_loss_learns(data):
-    tree = um.LabelTree(loss="logistic", cost=4.0, max_leaf=16).fit(data.train.X, data.train.Y)
+    tree = um.LabelTree(recipe=TreeRecipe(loss="logistic"), cost=4.0, max_leaf=16)
+    tree.fit(data.train.X, data.train.Y)
     assert tree.score(data.test.X, data.test.Y) > 0.5
 
 
@@ -74,7 +76,7 @@ def test_explanation_adds_up_to_the_score(data, n_trees):
 
 
 def test_explanation_with_label_features_adds_up(data):
-    tree = um.LabelTree(max_leaf=16, features_in_score=0.2)
+    tree = um.LabelTree(max_leaf=16, recipe=TreeRecipe(label_text_weight=0.2))
     tree.fit(data.train.X, data.train.Y, label_features=data.label_features)
     for x in data.test.X[:5]:
         top = tree.predict_topk(x, k=1)
@@ -103,7 +105,8 @@ def test_label_features_find_labels_without_samples():
     plain = um.LabelTree().fit(X, Y)
     assert 3 not in plain.predict_topk(np.eye(4), k=4).labels
     texts = csr_matrix(np.eye(4, dtype=np.float32))
-    tree = um.LabelTree(features_in_score=0.5).fit(X, Y, label_features=texts)
+    tree = um.LabelTree(recipe=TreeRecipe(label_text_weight=0.5))
+    tree.fit(X, Y, label_features=texts)
     assert tree.predict_topk(np.eye(4)[[3]], k=1).labels[0, 0] == 3
 
 

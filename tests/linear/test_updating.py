@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 import umpteen as um
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
-from umpteen.linear import updating
+from umpteen.linear import TreeRecipe, updating
 from umpteen.linear.chunks import MAX_CHUNK, packed, split, upper_tree, upper_view
 from umpteen.linear.search import Search, best_leaf, merged, search_newcomers
 from umpteen.linear.training import ChunkTrainer, Solver, learn_trust, train_tree
@@ -133,7 +133,8 @@ def test_a_refitted_label_learns_what_is_new(logistic):
     """Its words were others before: only the new samples can tell."""
     rows = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]] * 8, np.float32)
     labels = np.tile([0, 1, 2], 8)
-    model = um.LabelTree(loss="logistic" if logistic else "squared_hinge").fit(rows, labels)
+    model = um.LabelTree(recipe=TreeRecipe(loss="logistic" if logistic else "squared_hinge"))
+    model.fit(rows, labels)
     strange = np.array([[0, 0, 0, 1]], np.float32)
     more, Y_more = np.vstack([rows, np.repeat(strange, 8, 0)]), np.append(labels, [2] * 8)
     model.refit_labels(more, Y_more, [2])
@@ -341,7 +342,7 @@ def ways(tree, X, logistic):
     hierarchy, steps = tree.hierarchy, logs_of(tree, X, logistic)
     return np.array(
         [
-            sum((steps[:, number - 1] for number in hierarchy.way_to(leaf)), np.zeros(X.shape[0]))
+            sum((steps[:, number - 1] for number in hierarchy.path_to(leaf)), np.zeros(X.shape[0]))
             for leaf in hierarchy.layers()[-1]
         ]
     ).T
@@ -400,7 +401,7 @@ def as_pairs(answer):
 @losses
 @pytest.mark.parametrize("n", [1, 7, 200])
 @pytest.mark.parametrize("path_weight", [0.0, 0.35, 1.0])
-def test_newcomers_score_their_own_step_times_the_way_to_the_best_leaf(
+def test_newcomers_score_their_own_step_times_the_path_to_the_best_leaf(
     depth, logistic, n, path_weight
 ):
     newcomers, tree, X = any_newcomers(n, seed=3), any_tree(depth), any_samples()
@@ -479,7 +480,7 @@ def test_merged_answers_are_the_best_of_both(both):
 
 
 def model_of(**parameters):
-    return um.LabelTree(**{"max_leaf": 4, "branching": 4, **parameters}).fit(X, OLD)
+    return um.LabelTree(max_leaf=4, branching=4).set_params(**parameters).fit(X, OLD)
 
 
 def answers(model, X=X):
@@ -499,7 +500,9 @@ def without(found, labels):
     return {key: score for key, score in found.items() if key[1] not in labels}
 
 
-VARIANTS = [{}, {"n_trees": 3}, {"loss": "logistic"}, {"max_leaf": 100}, {"trust": False}]
+VARIANTS = [
+    {}, {"n_trees": 3}, {"recipe__loss": "logistic"}, {"max_leaf": 100}, {"recipe__trust": False},
+]  # fmt: skip
 variants = pytest.mark.parametrize("parameters", VARIANTS, ids=str)
 
 
@@ -572,11 +575,13 @@ def assert_explained(why, score, n_steps):
 
 
 @pytest.mark.parametrize(
-    "parameters", [*VARIANTS, {"beam_width": 1}, {"n_trees": 3, "features_in_score": 0.3}], ids=str
+    "parameters",
+    [*VARIANTS, {"beam_width": 1}, {"n_trees": 3, "recipe__label_text_weight": 0.3}],
+    ids=str,
 )
 def test_explanations_of_newcomers_add_up_to_their_scores(parameters):
-    features = FEATURES if "features_in_score" in parameters else None
-    model = um.LabelTree(**{"max_leaf": 4, "branching": 4, **parameters})
+    features = FEATURES if "recipe__label_text_weight" in parameters else None
+    model = um.LabelTree(max_leaf=4, branching=4).set_params(**parameters)
     model.fit(X, OLD, None if features is None else features[:N_OLD])
     model.add_labels(X, NEW, None if features is None else features[N_OLD:])
     n_steps = len(model.trees_[0].hierarchy.layers())
@@ -597,7 +602,7 @@ def test_keywords_of_newcomers_are_their_own():
 
 def test_negative_weight_is_how_many_samples_each_negative_stands_for():
     """Each negative three times, or once with three times the weight: the same classifier."""
-    end = {"tolerance": 1e-4, "max_epochs": 3000, "prune": 0.0}
+    end = {"recipe": TreeRecipe(tolerance=1e-4, max_epochs=3000), "prune": 0.0}
     table = NEW[:, 5].toarray()
     table[::3] = 0  # negatives that look like positives lower the trust
     new = csr_matrix(table)
@@ -684,7 +689,7 @@ def test_newcomers_refitted_on_their_own_samples_stay(parameters):
 
 
 def test_refitted_newcomers_learn_again_and_the_others_do_not():
-    model = model_of(trust=False).add_labels(X, NEW)
+    model = model_of(recipe__trust=False).add_labels(X, NEW)
     before = dense_weights(model.newcomers_, X.shape[1])
     bias = model.newcomers_.bias
     other = csr_matrix(Y[::-1])  # samples whose labels are all wrong now
@@ -749,7 +754,9 @@ FEATURES = random_csr(N_OLD + N_NEW, X.shape[1], 0.2, values=(1.0,), seed=1)  # 
 
 @pytest.mark.parametrize("n_trees", [1, 2])
 def test_features_of_new_labels_count_as_those_of_old_ones(n_trees):
-    model = um.LabelTree(max_leaf=4, branching=4, n_trees=n_trees, features_in_score=0.3)
+    model = um.LabelTree(
+        max_leaf=4, branching=4, n_trees=n_trees, recipe=TreeRecipe(label_text_weight=0.3)
+    )
     model.fit(X, OLD, label_features=FEATURES[:N_OLD])
     before = answers(model)
     model.add_labels(X, NEW, label_features=FEATURES[N_OLD:])
@@ -764,14 +771,14 @@ def test_features_of_new_labels_count_as_those_of_old_ones(n_trees):
 
 
 def test_new_labels_without_features_have_none():
-    model = um.LabelTree(max_leaf=4, features_in_score=0.3)
+    model = um.LabelTree(max_leaf=4, recipe=TreeRecipe(label_text_weight=0.3))
     model.fit(X, OLD, label_features=FEATURES[:N_OLD]).add_labels(X, NEW)
     assert model.explain(FEATURES[N_OLD], N_OLD).cosine == 0
     assert model.explain(FEATURES[0], 0).cosine == pytest.approx(1)
 
 
 def test_features_of_removed_labels_do_not_bring_them_back():
-    model = um.LabelTree(max_leaf=4, features_in_score=0.5)
+    model = um.LabelTree(max_leaf=4, recipe=TreeRecipe(label_text_weight=0.5))
     model.fit(X, OLD, label_features=FEATURES[:N_OLD]).remove_labels([2])
     assert 2 not in model.predict_topk(FEATURES[2], k=N_OLD).labels
 
@@ -883,9 +890,9 @@ def literal_labels_with(model, row):
 def test_labels_with_a_feature_have_a_weight_or_a_text_for_it(parameters, text_weight):
     texts = None
     if text_weight is not None:
-        parameters = {**parameters, "features_in_score": text_weight}
+        parameters = {**parameters, "recipe__label_text_weight": text_weight}
         texts = random_csr(OLD.shape[1], X.shape[1], 0.03, seed=5)
-    model = um.LabelTree(**{"max_leaf": 4, "branching": 4, **parameters})
+    model = um.LabelTree(max_leaf=4, branching=4).set_params(**parameters)
     model.fit(X, OLD, label_features=texts).add_labels(X, NEW)
     asked = random_csr(30, X.shape[1], 0.01, seed=6)
     found = model.labels_with(asked)

@@ -117,7 +117,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "NearestCentroid": lambda: _fitted(um.NearestCentroid()),
     "NearestCentroid-dense": lambda: _fitted(um.NearestCentroid(), dense=True),
     "LabelTree": lambda: _fitted(um.LabelTree(max_leaf=4, branching=4)),
-    "LabelTree-logistic": lambda: _fitted(um.LabelTree(loss="logistic", trust=False)),
+    "LabelTree-logistic": lambda: _fitted(
+        um.LabelTree(recipe=um.linear.TreeRecipe(loss="logistic", trust=False))
+    ),
     "LabelTree-texts": lambda: _fitted(um.LabelTree(), label_features=_label_texts()),
     "LabelTree-changed": _tree_that_grew,
     "Eagle": _grouped,

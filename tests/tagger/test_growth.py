@@ -33,7 +33,7 @@ EXAMPLES = {
 
 
 def small_tree(**parameters):
-    return um.LabelTree(**{"max_leaf": 6, "branching": 4, **parameters})
+    return um.LabelTree(max_leaf=6, branching=4).set_params(**parameters)
 
 
 def fitted(classifier=None, **parameters):
@@ -71,7 +71,7 @@ def false_alarms(tagger, name, least=0.3):
     [
         small_tree(),
         small_tree(n_trees=3),
-        small_tree(loss="logistic", cost=4.0),
+        small_tree(recipe__loss="logistic", cost=4.0),
         um.LabelTree(),
         um.NearestCentroid(),
     ],
@@ -194,7 +194,7 @@ def test_all_ways_to_give_the_same(texts, examples):
 
 def test_texts_of_new_labels_count_where_texts_of_labels_were_learned():
     texts = {name_of(i): " ".join(words_of(i)) for i in range(N_LABELS) if name_of(i) not in HIDDEN}
-    tagger = Tagger(small_tree(features_in_score=0.3)).fit(TEXTS, KNOWN, label_texts=texts)
+    tagger = Tagger(small_tree(recipe__label_text_weight=0.3)).fit(TEXTS, KNOWN, label_texts=texts)
     name = HIDDEN[0]
     tagger.add_labels(name, texts=[" ".join(words_of(4))], examples=[EXAMPLES[name]])
     why = tagger.classifier_.explain(

@@ -28,7 +28,7 @@ FRUIT = ["red apple", "green apple", "iron ore", "copper ore"]
 
 
 def small_tree(**parameters):
-    return um.LabelTree(**{"max_leaf": 6, "branching": 4, **parameters})
+    return um.LabelTree(max_leaf=6, branching=4).set_params(**parameters)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ CLASSIFIERS = {
     "default": lambda: None,
     "small tree": small_tree,
     "three trees": lambda: small_tree(n_trees=3),
-    "logistic": lambda: small_tree(loss="logistic", cost=4.0),
+    "logistic": lambda: small_tree(recipe__loss="logistic", cost=4.0),
     "centroid": um.NearestCentroid,
 }
 VECTORIZERS = {
@@ -213,7 +213,7 @@ def test_a_tagger_that_is_fitted_again_forgets_its_thresholds(tagger):
 def test_texts_of_labels_find_labels_that_no_text_has():
     texts = {name_of(label): " ".join(words_of(label)) for label in range(24)}
     known = [[name for name in own if name != name_of(3)] for own in LABELS]
-    tagger = Tagger(small_tree(features_in_score=0.5)).fit(TEXTS, known, label_texts=texts)
+    tagger = Tagger(small_tree(recipe__label_text_weight=0.5)).fit(TEXTS, known, label_texts=texts)
     assert tagger.predict(" ".join(words_of(3)), k=1)[0][0] == name_of(3)
     assert tagger.label_counts_[tagger.label_names_.id_of(name_of(3))] == 0
 
@@ -424,7 +424,7 @@ def test_the_best_labels_are_given_whatever_their_probability_if_asked():
 
 
 def test_words_that_only_texts_of_labels_have_are_known():
-    tagger = Tagger(um.LabelTree(features_in_score=0.3))
+    tagger = Tagger(um.LabelTree(recipe=um.linear.TreeRecipe(label_text_weight=0.3)))
     tagger.fit(TEXTS, LABELS, label_texts={"quokkas": "quokka and wombat"})
     assert tagger.predict("a quokka", k=1)[0][0] == "quokkas"
     assert tagger.explain("a quokka", "quokkas").text_similarity > 0.3
@@ -481,7 +481,7 @@ def test_more_labels_at_least_than_at_most_are_refused(tagger):
 
 def test_texts_of_labels_leave_the_spare_columns_free():
     texts = {f"animal{i}": f"quokka{i} wombat{i}" for i in range(20)}
-    tagger = Tagger(small_tree(features_in_score=0.3), vectorizer=Vectorizer(spare=3))
+    tagger = Tagger(small_tree(recipe__label_text_weight=0.3), vectorizer=Vectorizer(spare=3))
     tagger.fit(TEXTS, LABELS, label_texts=texts)
     assert tagger.classifier_.n_features_in_ >= tagger.n_features + 3
     assert tagger.predict("quokka7", k=1)[0][0] == "animal7"
@@ -502,7 +502,7 @@ def test_texts_of_labels_do_not_change_the_features_of_samples():
 
 
 def test_words_of_labels_speak_for_these_labels_only():
-    tagger = Tagger(um.LabelTree(features_in_score=0.3))
+    tagger = Tagger(um.LabelTree(recipe=um.linear.TreeRecipe(label_text_weight=0.3)))
     tagger.fit(TEXTS, LABELS, label_texts={"quokkas": "quokka and wombat"})
     assert [name for name, _ in tagger.predict("a quokka", k=24)] == ["quokkas"]
 
@@ -510,7 +510,7 @@ def test_words_of_labels_speak_for_these_labels_only():
 @pytest.mark.parametrize("vectorizer", VECTORIZERS)
 def test_texts_of_labels_with_any_vectorizer(vectorizer):
     texts = {name_of(label): " ".join(words_of(label)) for label in range(23)}
-    tagger = Tagger(small_tree(features_in_score=0.5), vectorizer=VECTORIZERS[vectorizer]())
+    tagger = Tagger(small_tree(recipe__label_text_weight=0.5), vectorizer=VECTORIZERS[vectorizer]())
     tagger.fit(TEXTS, LABELS, label_texts=texts)
     assert tagger.score(TEST, RELEVANT) > 0.85
     assert tagger.replay_.X.shape[0] == len(TEXTS)

@@ -27,7 +27,7 @@ def assign_labels(
     random_state: Any = None,
     n_jobs: int | None = -1,
 ) -> csr_matrix:
-    """The labels of each sample, `(n, n_labels)`, from what is known of its groups.
+    """Return the labels of each sample, `(n, n_labels)`, from those of its groups.
 
     Algorithm 2 of EAGLE (Shen et al. 2020): each label of a group goes to the sample that is
     closest to the label's embedding (`group_label_embeddings`, which takes the same arguments);
@@ -53,7 +53,7 @@ def assign_labels(
 
 
 def check_share(samples_per_label: Any) -> None:
-    """Refuse anything but the known ways."""
+    """Refuse anything but those of `SHARES`."""
     if not isinstance(samples_per_label, str) or samples_per_label not in SHARES:
         raise ParameterError(
             f"samples_per_label={samples_per_label!r} is not possible: expected one of {SHARES}"
@@ -63,7 +63,7 @@ def check_share(samples_per_label: Any) -> None:
 def similarities(
     problem: Problem, search: Search, seed: int, n_jobs: int | None, keep: int = 0
 ) -> tuple[csr_matrix, csr_matrix]:
-    """How similar samples are to the labels of their groups, `(n, n_labels)`; the embeddings.
+    """Return samples' similarities to labels of their groups, `(n, n_labels)`, and embeddings.
 
     Of each embedding the `keep` largest values are kept.
     """
@@ -77,7 +77,7 @@ def similarities(
 
 
 def handed_out(problem: Problem, scores: csr_matrix, samples_per_label: str) -> csr_matrix:
-    """Labels given to the samples of their groups with the best scores, `(n, n_labels)`.
+    """Return labels given to the best-scored samples of their groups, `(n, n_labels)`.
 
     "one" sample of each group, as many as the label's "count", or, where counts are not known,
     as many as can be expected: the best of each group, and as many more, by their scores, as a

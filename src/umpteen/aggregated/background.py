@@ -10,10 +10,10 @@ from umpteen.aggregated.problem import Problem
 
 FloatArray = npt.NDArray[np.float32]
 _RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-_MOST_JUDGED = 150  # groups that judge a ridge, each by all labels,
+_MOST_VALIDATION = 150  # validation groups of a ridge, each by all labels,
 _MOST_JUDGEMENTS = 20_000_000  # or fewer, so that memory stays bounded
 _FEW = 0.05  # judges without which the directions are the same
-_FEWEST_GROUPS = 20  # with fewer, directions and their judge would be chance
+_FEWEST_GROUPS = 20  # with fewer, directions and their validation would be chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +34,19 @@ class Background:
 
     @classmethod
     def none(cls, n_features: int) -> "Background":
-        """As the paper has it."""
+        """Return no background, as in the paper."""
         nothing = np.zeros((n_features, 0), np.float32)
         return cls(np.zeros(n_features, np.float32), nothing, np.zeros(0, np.float32))
 
     @classmethod
     def of_mean(cls, X: csr_matrix) -> "Background":
-        """The mean alone."""
+        """Return the mean alone."""
         nothing = np.zeros((X.shape[1], 0), np.float32)
         return cls(_mean(X), nothing, np.zeros(0, np.float32))
 
     @classmethod
     def of_groups(cls, problem: Problem, n_directions: int, seed: int) -> "Background":
-        """Mean and directions, shrunk as much as predicts the labels of held-out groups best."""
+        """Return mean and directions, shrunk as predicts the labels of validation groups best."""
         mean = _mean(problem.X)
         if problem.groups.shape[0] < _FEWEST_GROUPS or n_directions == 0:
             return cls.of_mean(problem.X)
@@ -62,7 +62,7 @@ class Background:
         return cls(mean, spread.directions, spread.shrink(ridge))
 
     def low(self, X: csr_matrix) -> FloatArray:
-        """The samples' parts along the directions, `(n, r)`."""
+        """Return the samples' coordinates along the directions, `(n, r)`."""
         return np.asarray(X @ self.directions - self.mean @ self.directions, np.float32)
 
 
@@ -119,7 +119,7 @@ class _Spread:
         return cls(directions, squares.astype(np.float32), sums.mean_square())
 
     def shrink(self, ridge: float) -> FloatArray:
-        """By which share each direction shrinks; `ridge` is in units of a group's mean square."""
+        """Return each direction's share to shrink by; `ridge` counts mean squares of groups."""
         penalty = ridge * self.mean_square + np.finfo(np.float32).tiny
         return np.asarray(self.squares / (self.squares + penalty), np.float32)
 
@@ -130,9 +130,9 @@ def _best_ridge(sums: _Sums, spread: _Spread, judges: _Sums) -> float:
     true = judges.counts.toarray() - np.outer(judges.sizes, rates)
 
     def against_background(table: FloatArray) -> FloatArray:
-        """Products of the labels' embeddings (counts above the rate) with columns of `table`."""
-        parts = sums.times(table)  # (groups, columns)
-        return np.asarray(sums.counts.T @ parts - np.outer(rates, sums.sizes @ parts))
+        """Return products of labels' embeddings (counts above the rate) and columns of `table`."""
+        products = sums.times(table)  # (groups, columns)
+        return np.asarray(sums.counts.T @ products - np.outer(rates, sums.sizes @ products))
 
     inputs = judges.dense()
     plain, low = against_background(inputs.T), against_background(spread.directions)
@@ -147,9 +147,9 @@ def _best_ridge(sums: _Sums, spread: _Spread, judges: _Sums) -> float:
 
 
 def _n_judges(problem: Problem) -> int:
-    """Groups held out: a quarter, or as many as are enough and fit in memory."""
+    """Return validation groups: a quarter, or as many as are enough and fit in memory."""
     n_columns = max(*problem.group_labels.shape, problem.X.shape[1])
-    return max(1, min(problem.n_groups // 4, _MOST_JUDGED, _MOST_JUDGEMENTS // n_columns))
+    return max(1, min(problem.n_groups // 4, _MOST_VALIDATION, _MOST_JUDGEMENTS // n_columns))
 
 
 def _mean(X: csr_matrix) -> FloatArray:

@@ -9,7 +9,7 @@ from umpteen.validation import check_labels
 
 
 def ignore_groups(X: Any, groups: Any, group_labels: Any) -> csr_matrix:
-    """Every label of its groups for each sample, `(n, n_labels)`: the paper's Baseline.
+    """Return all labels of its groups for each sample, `(n, n_labels)`: the paper's Baseline.
 
     What is left of groups when one ignores them; any classifier can be trained on it, and EAGLE
     should be better.

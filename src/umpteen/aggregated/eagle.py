@@ -1,6 +1,6 @@
 """Eagle: any classifier, from labels that are known only per group of samples."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -13,48 +13,46 @@ from umpteen.aggregated.assignment import SHARES, similarities
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.embeddings import Search
 from umpteen.aggregated.problem import Problem
+from umpteen.aggregated.recipe import EagleRecipe, upgrade_from_1
 from umpteen.aggregated.rounds import Outcome, hand_out_anew
-from umpteen.base import ExtremeClassifier, TopK
+from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import GroupsError
 from umpteen.linear import LabelTree
 from umpteen.progress import Verbose, progress_bar
-from umpteen.storage import Given, Shape
+from umpteen.storage import Given, Shape, storable
 from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
 
 _KEPT_FEATURES = 100  # of each label's embedding: what it is about
 
 
-class Eagle(ExtremeClassifier):
+@storable(version=2, upgrades={1: upgrade_from_1})
+class Eagle(HasRecipe, ExtremeClassifier):
     """Learns to label samples from groups of samples whose labels are known only together.
 
     A page's tags for its paragraphs, a brand's attributes for its products, a day's alarms for
     its log lines: each label belongs to some sample of the group, but nobody knows to which.
     Eagle finds out, and trains `solver` on what it found (Shen et al. 2020).
 
-    **How.** Each label gets an embedding from all samples of its groups, held against the
-    background of all groups (`background`), and goes to the samples of each group that are
-    closest to it (`samples_per_label`). Then, `rounds` times, solvers trained on the other
-    groups say which samples of a group deserve its labels most, and the labels are handed out
-    anew. The last `votes` rounds train the final solver together: a label that they disagree
-    on counts in part.
+    **How.** Each label gets an embedding from all samples of its groups, compared with the
+    background of all groups, and goes to the samples of each group that are closest to it
+    (`samples_per_label`). Then, `rounds` times, solvers trained on the other groups score the
+    samples of a group for its labels, and the labels are assigned anew. The last `votes` rounds
+    train the final solver together: a label that they disagree on counts in part.
 
     `Eagle.paper()` is the algorithm as printed, without these: no background, one sample per
-    label and group, 20 iterations, no rounds; with `iterations=0` it is the paper's EAGLE-0.
-    On texts it can be worse than ignoring the groups (docs/aggregated.md has the figures).
+    label and group, 20 iterations, no rounds; `Eagle.paper(recipe__iterations=0)` is the paper's
+    EAGLE-0. On texts it can be worse than ignoring the groups (docs/aggregated.md has the figures).
 
     Parameters
     ----------
     solver : any classifier of this library; a LabelTree by default.
-    iterations, step : of Algorithm 1, see `group_label_embeddings`. More iterations helped only
-        without a background.
-    background : "none", "mean" (taken off every sample) or "directions": the main directions
-        of the groups are shrunk too, as much as predicts held-out groups' labels best.
-    n_directions : how many.
     samples_per_label : "count" if `group_labels` says how often a label occurs in a group;
         "estimate" if it only says that it occurs; "one" gives it to one sample of each group.
-    rounds, folds, votes : how often labels are handed out anew, by solvers that are trained on
-        all but one of so many parts of the groups; rounds end when `agreement_` falls. Votes
-        need a solver with a `cost`; others, and one vote, learn from `assigned_labels_`.
+    rounds : how often labels are assigned anew, at most; rounds end when `agreement_` falls.
+    votes : rounds that train the final solver together. Votes need a solver with a `cost`; others,
+        and one vote, learn from `assigned_labels_`.
+    recipe : what seldom changes, as a `umpteen.aggregated.EagleRecipe`: Algorithm 1, the background
+        and the folds. `set_params` and `paper` take `recipe__iterations` and so on.
     n_jobs : threads of Eagle's own work; any number gives the same bits.
 
     Attributes
@@ -62,8 +60,9 @@ class Eagle(ExtremeClassifier):
     solver_ : the fitted solver.
     assigned_labels_ : the labels that each training sample got, `(n, n_labels)`.
     label_embeddings_ : each label's embedding, its hundred largest values, `(n_labels, d)`.
-    agreement_ : for each round, the share of held-out answers that fit the groups' counts. It
-        estimates how good the assignment is, without any sample's true labels.
+    agreement_ : for each round, the share of answers, to samples that the solvers did not learn
+        from, that fit the groups' counts. It estimates how good the assignment is, without any
+        sample's true labels.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
     >>> groups = [[0, 1], [2, 3], [4, 5]]
@@ -72,16 +71,13 @@ class Eagle(ExtremeClassifier):
     array([0, 1], dtype=int32)
     """
 
+    _recipe_class: ClassVar[type[EagleRecipe]] = EagleRecipe
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "solver": [ExtremeClassifier, None],
-        "iterations": [Interval(Integral, 0, None, closed="left")],
-        "step": [Interval(Real, 0, None, closed="neither")],
-        "background": [StrOptions({"none", "mean", "directions"})],
-        "n_directions": [Interval(Integral, 0, None, closed="left")],
         "samples_per_label": [StrOptions(set(SHARES))],
         "rounds": [Interval(Integral, 0, None, closed="left")],
-        "folds": [Interval(Integral, 2, None, closed="left")],
         "votes": [Interval(Integral, 1, None, closed="left")],
+        "recipe": [EagleRecipe, None],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
         "verbose": VERBOSE,
@@ -96,38 +92,29 @@ class Eagle(ExtremeClassifier):
         self,
         solver: ExtremeClassifier | None = None,
         *,
-        iterations: int = 0,
-        step: float = 0.1,
-        background: str = "directions",
-        n_directions: int = 64,
         samples_per_label: str = "count",
         rounds: int = 4,
-        folds: int = 4,
         votes: int = 3,
+        recipe: EagleRecipe | None = None,
         n_jobs: int | None = -1,
         random_state: Any = 0,
         verbose: Verbose = "auto",
     ) -> None:
         self.solver = solver
-        self.iterations = iterations
-        self.step = step
-        self.background = background
-        self.n_directions = n_directions
         self.samples_per_label = samples_per_label
         self.rounds = rounds
-        self.folds = folds
         self.votes = votes
+        self.recipe = recipe
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @classmethod
     def paper(cls, solver: ExtremeClassifier | None = None, **changes: Any) -> Self:
-        """Algorithms 1 and 2 of the paper as printed."""
-        printed = {
-            "iterations": 20, "background": "none", "samples_per_label": "one", "rounds": 0,
-        }  # fmt: skip
-        return cls(solver, **{**printed, **changes})
+        """Return Algorithms 1 and 2 of the paper as printed."""
+        recipe = EagleRecipe(iterations=20, background="none")
+        printed = {"samples_per_label": "one", "rounds": 0, "recipe": recipe}
+        return cls(solver).set_params(**{**printed, **changes})
 
     def fit(self, X: Any, Y: Any = None, *, groups: Any = None, group_labels: Any = None) -> Self:
         """Learn from samples, their groups, and the groups' labels.
@@ -161,7 +148,7 @@ class Eagle(ExtremeClassifier):
             scores, self.label_embeddings_ = self._similarities(problem, seed)
             bar.advance()
             found = hand_out_anew(
-                problem, scores, solver, rounds=rounds, folds=int(self.folds),
+                problem, scores, solver, rounds=rounds, folds=int(self._used_recipe().folds),
                 samples_per_label=self.samples_per_label, seed=seed, done=bar.advance,
             )  # fmt: skip
         self.assigned_labels_, self.agreement_ = found.assigned, found.agreement
@@ -169,20 +156,22 @@ class Eagle(ExtremeClassifier):
         return self
 
     def _similarities(self, problem: Problem, seed: int) -> tuple[csr_matrix, csr_matrix]:
-        search = Search(int(self.iterations), float(self.step), self._background(problem, seed))
+        recipe, background = self._used_recipe(), self._background(problem, seed)
+        search = Search(int(recipe.iterations), float(recipe.step), background)
         return similarities(problem, search, seed, self.n_jobs, keep=_KEPT_FEATURES)
 
     def _background(self, problem: Problem, seed: int) -> Background:
-        if self.background == "none" or problem.sizes().max() == 1:
+        recipe = self._used_recipe()
+        if recipe.background == "none" or problem.sizes().max() == 1:
             return Background.none(problem.X.shape[1])
-        if self.background == "mean":
+        if recipe.background == "mean":
             return Background.of_mean(problem.X)
-        return Background.of_groups(problem, int(self.n_directions), seed)
+        return Background.of_groups(problem, int(recipe.n_directions), seed)
 
     def _final(
         self, solver: ExtremeClassifier, problem: Problem, found: Outcome
     ) -> ExtremeClassifier:
-        """Trained once on all votes; the cost of an error is shared among them."""
+        """Return the solver trained once on all votes; they share the cost of an error."""
         model, ballots = clone(solver), found.ballots[-self.votes :]
         cost = model.get_params(deep=False).get("cost")
         if cost is None or self.votes == 1:

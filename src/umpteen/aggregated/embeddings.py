@@ -40,7 +40,7 @@ def group_label_embeddings(
     random_state: Any = None,
     n_jobs: int | None = -1,
 ) -> csr_matrix:
-    """An embedding of unit length for each label, close to one sample of each of its groups.
+    """Return an embedding of unit length for each label, close to one sample of each of its groups.
 
     Algorithm 1 of EAGLE (Shen et al. 2020) for all labels at once: from the sum of all samples
     of a label's groups, `iterations` steps of length `step` towards the mean of the samples
@@ -78,7 +78,7 @@ class Search:
 
     @classmethod
     def of(cls, problem: Problem, iterations: Any, step: Any, center: Any) -> "Search":
-        """Checked parameters of the public functions."""
+        """Return checked parameters of the public functions."""
         if not isinstance(center, bool | np.bool_):
             raise ParameterError(f"center={center!r} is not possible: expected True or False")
         plain = Background.none(problem.X.shape[1])
@@ -87,7 +87,7 @@ class Search:
 
 
 def embed_labels(problem: Problem, search: Search, seed: int, n_jobs: int | None) -> csr_matrix:
-    """The embeddings of all labels, `(n_labels, d)`."""
+    """Return the embeddings of all labels, `(n_labels, d)`."""
     views = list(label_views(problem, search, seed, n_jobs))
     rows = stacked(
         [view.embeddings for view in views], [view.labels for view in views], problem.n_labels
@@ -99,7 +99,7 @@ def embed_labels(problem: Problem, search: Search, seed: int, n_jobs: int | None
 def label_views(
     problem: Problem, search: Search, seed: int, n_jobs: int | None
 ) -> Iterator[LabelView]:
-    """All labels in order, some at a time: that bounds memory.
+    """Yield all labels in order, some at a time: that bounds memory.
 
     Labels whose samples add up to nothing have zeros there, and come again at the end.
     """
@@ -136,10 +136,10 @@ def label_views(
 
 
 def stacked(
-    parts: list[csr_matrix], labels_of: list[npt.NDArray[np.int32]], n_labels: int
+    blocks: list[csr_matrix], labels_of: list[npt.NDArray[np.int32]], n_labels: int
 ) -> csr_matrix:
-    """Rows of labels, part by part, in the order of labels."""
-    rows = csr_matrix(vstack(parts, format="csr"))
+    """Return the rows of all blocks in the order of labels."""
+    rows = csr_matrix(vstack(blocks, format="csr"))
     labels = np.concatenate(labels_of)
     last = np.zeros(n_labels, np.int64)
     last[labels] = np.arange(len(labels))  # a label that came again counts as it came last
@@ -166,10 +166,12 @@ def _start_apart(
         bounds = problem.groups.indptr[group : group + 2]
         members = rng.permutation(problem.groups.indices[bounds[0] : bounds[1]])
         others = begun.get(group, [])
-        likeness = np.zeros(len(members))
+        similarity = np.zeros(len(members))
         if others:
-            likeness = np.asarray((problem.X[members] @ problem.X[others].T).max(axis=1).todense())
-        starts[label] = members[int(np.argmin(likeness.ravel()))]
+            similarity = np.asarray(
+                (problem.X[members] @ problem.X[others].T).max(axis=1).todense()
+            )
+        starts[label] = members[int(np.argmin(similarity.ravel()))]
         for j in own.tolist():
             begun.setdefault(j, []).append(int(starts[label]))
     return vague[starts[vague] >= 0]

@@ -33,7 +33,7 @@ class Problem:
 
     @classmethod
     def of(cls, X: Any, groups: Any, group_labels: Any) -> "Problem":
-        """Checked input; bad input raises an error of `umpteen.errors`."""
+        """Return checked input; bad input raises an error of `umpteen.errors`."""
         features = check_features(X)
         if features.shape[0] == 0:
             raise FeaturesError("X has no rows: there are no samples whose labels could be found")
@@ -46,27 +46,27 @@ class Problem:
 
     @property
     def n_groups(self) -> int:
-        """Groups that have samples."""
+        """Return the number of groups that have samples."""
         return int(self.groups.shape[0])
 
     @property
     def n_labels(self) -> int:
-        """Columns of `group_labels`."""
+        """Return the number of labels."""
         return int(self.group_labels.shape[1])
 
     @property
     def labels_per_sample(self) -> float:
-        """Labels of a sample on average, if each count stands for one sample."""
+        """Return the mean labels per sample, if each count stands for one sample."""
         return float(self.group_labels.sum() / max(1, self.groups.nnz))
 
     @cached_property
     def label_groups(self) -> csr_matrix:
-        """The groups of each label with its counts, `(n_labels, n_groups)`."""
+        """Return the groups of each label with its counts, `(n_labels, n_groups)`."""
         return csr_matrix(self.group_labels.T.tocsr())
 
     @cached_property
     def candidates(self) -> csr_matrix:
-        """The labels that each sample may have, those of its groups, `(n, n_labels)`.
+        """Return the labels that each sample may have, those of its groups, `(n, n_labels)`.
 
         Values are the counts, added up over a sample's groups.
         """
@@ -75,10 +75,10 @@ class Problem:
         return pairs
 
     def worth_learning(self, assigned: csr_matrix) -> npt.NDArray[np.int64]:
-        """The samples that were given a label, or surely have none: no group of theirs has one."""
+        """Return the samples that have a label, or surely have none: no group of theirs has."""
         surely_none = np.diff(self.candidates.indptr) == 0
         return np.flatnonzero(surely_none | (np.diff(assigned.indptr) > 0))
 
     def sizes(self) -> npt.NDArray[np.int32]:
-        """Samples of each group."""
+        """Return the number of samples of each group."""
         return np.diff(self.groups.indptr)

@@ -37,7 +37,7 @@ def hand_out_anew(
     seed: int,
     done: Callable[[], object],
 ) -> Outcome:
-    """Hand labels out by first `scores`, then by what held-out solvers think, round by round.
+    """Assign labels by first `scores`, then round by round by solvers of the other folds.
 
     Ends when the solvers' answers agree less with the groups' labels than they did before.
     """
@@ -51,62 +51,62 @@ def hand_out_anew(
     tie = scores.data * np.float32(_TIE / max(1e-30, np.abs(scores.data).max(initial=0)))
     total, rng = np.zeros_like(tie), np.random.default_rng(seed)
     for _ in range(rounds):
-        judged = held_out(problem, assigned, solver, rng.permutation(problem.n_groups) % folds)
+        found = score_folds(problem, assigned, solver, rng.permutation(problem.n_groups) % folds)
         done()
-        if judged.agreement < max(agreements, default=_SOME):
+        if found.agreement < max(agreements, default=_SOME):
             break
-        agreements.append(judged.agreement)
-        total += judged.scores.data
+        agreements.append(found.agreement)
+        total += found.scores.data
         assigned = by(total + tie)
-        ballots.append(by(judged.scores.data + tie))
+        ballots.append(by(found.scores.data + tie))
     return Outcome(assigned, ballots, agreements)
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """What classifiers say about samples that they did not learn from."""
+class FoldScores:
+    """Scores of samples by solvers that did not learn from them."""
 
     scores: csr_matrix  # (n, n_labels), of the labels of its groups
     agreement: float  # of their answers with the groups' labels, 0 to 1
 
 
-def held_out(
+def score_folds(
     problem: Problem,
     assigned: csr_matrix,
     solver: ExtremeClassifier,
     folds: npt.NDArray[np.int64],
-) -> Judged:
-    """Train on the other folds of groups, judge the samples of each fold.
+) -> FoldScores:
+    """Score the samples of each fold of groups by a solver trained on the other folds.
 
-    A group is in one fold; a sample of several groups is judged with the first of them, and
-    not learned from where any of its groups is judged. So who judges it has learned neither
+    A group is in one fold; a sample of several groups is scored with the first of them, and
+    not learned from where any of its groups is scored. So who scores it has learned neither
     from it nor from any sample of that first group; others of its groups may have been seen.
     """
     members = problem.groups.T.tocsr()  # (n, n_groups)
     fold_of = folds[members.indices[members.indptr[:-1]]]  # every sample is in a group
-    known = problem.worth_learning(assigned)
+    learnable = problem.worth_learning(assigned)
     n_best = max(1, round(problem.labels_per_sample))
     scores = np.zeros(problem.candidates.nnz, np.float32)
     answers = np.full((problem.X.shape[0], n_best), -1, np.int32)
     for fold in range(int(folds.max()) + 1):
         hidden = np.asarray((members @ (folds == fold).astype(np.float32)) > 0).ravel()
-        learned = known[~hidden[known]]
+        learned = learnable[~hidden[learnable]]
         rows = np.flatnonzero(fold_of == fold)
         if len(rows) == 0 or assigned[learned].nnz == 0:
             continue
         model = quiet(solver).fit(problem.features[learned], assigned[learned])
         asked = problem.candidates[rows]
-        found = model.score_labels(problem.features[rows], asked)
-        scores[_positions(problem.candidates, rows)] = found.data
+        answer = model.score_labels(problem.features[rows], asked)
+        scores[_positions(problem.candidates, rows)] = answer.data
         best = model.predict_topk(problem.features[rows], k=n_best)
         answers[rows] = best.padded(n_best).labels
-    parts = (_comparable(scores), problem.candidates.indices, problem.candidates.indptr)
-    pairs = csr_matrix(parts, shape=problem.candidates.shape)
-    return Judged(pairs, agreement(problem, answers))
+    values = (_comparable(scores), problem.candidates.indices, problem.candidates.indptr)
+    pairs = csr_matrix(values, shape=problem.candidates.shape)
+    return FoldScores(pairs, agreement(problem, answers))
 
 
 def agreement(problem: Problem, answers: npt.NDArray[np.int32]) -> float:
-    """How well the labels that samples were given (-1: none) add up to those of their groups.
+    """Return how well the labels of samples (-1: none) add up to those of their groups.
 
     The share of answers that the groups' counts have room for. It needs no true labels of
     samples, yet rises and falls with the precision that they would show: it estimates the
@@ -123,7 +123,7 @@ def agreement(problem: Problem, answers: npt.NDArray[np.int32]) -> float:
 
 
 def quiet(solver: ExtremeClassifier) -> ExtremeClassifier:
-    """A new, unfitted copy without a progress bar: there is one already."""
+    """Return a new, unfitted copy without a progress bar: there is one already."""
     copy: ExtremeClassifier = clone(solver)
     if "verbose" in copy.get_params(deep=False):
         copy.set_params(verbose=False)

@@ -58,10 +58,13 @@ class HasRecipe(BaseEstimator):
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters; those of the recipe have names of the form `recipe__name`."""
-        known = [_NESTED + each.name for each in fields(self._recipe_class)]
-        changes = {
-            name.removeprefix(_NESTED): parameters.pop(name) for name in known if name in parameters
-        }
+        nested = [name for name in parameters if name.startswith(_NESTED)]
+        changes = {name.removeprefix(_NESTED): parameters.pop(name) for name in nested}
+        names = [each.name for each in fields(self._recipe_class)]
+        if unknown := sorted(set(changes) - set(names)):
+            raise ParameterError(
+                f"{_NESTED}{unknown[0]} is not possible: {self._recipe_class.__name__} has {names}"
+            )
         if changes:
             recipe = parameters.get("recipe", self.recipe) or self._recipe_class()
             parameters["recipe"] = replace(recipe, **changes)

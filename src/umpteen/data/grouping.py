@@ -1,6 +1,5 @@
 """Any data set as one whose labels are known only per group of samples."""
 
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -9,9 +8,8 @@ from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 from sklearn.random_projection import SparseRandomProjection
 
-from umpteen import parallel
+from umpteen.clustering import Cut, cut_all
 from umpteen.errors import FeaturesError, ParameterError
-from umpteen.kernels.clustering import bisect
 from umpteen.validation import (
     Features,
     as_csr,
@@ -30,7 +28,7 @@ _DENSITY = 1 / 32  # of that projection: eight dimensions for each feature
 
 
 def group_randomly(n_samples: int, size: int, random_state: Any = None) -> csr_matrix:
-    """Groups of `size` random samples, `(n_groups, n_samples)`; each sample is in one.
+    """Return groups of `size` random samples, `(n_groups, n_samples)`; each sample is in one.
 
     The last group is smaller where `size` does not divide the number of samples.
 
@@ -46,7 +44,7 @@ def group_randomly(n_samples: int, size: int, random_state: Any = None) -> csr_m
 def group_by_clusters(
     X: Any, depth: int, noise: float = 0.0, random_state: Any = None
 ) -> csr_matrix:
-    """Groups of similar samples, `(2**depth, n)`, by cutting them in halves `depth` times.
+    """Return groups of similar samples, `(2**depth, n)`: they are halved `depth` times.
 
     Each cut is a spherical 2-means with equal sizes, so the groups' sizes differ by one at most.
 
@@ -71,7 +69,7 @@ def group_by_clusters(
 
 
 def aggregate(Y: Any, groups: Any, merge: Literal["list", "set"] = "list") -> csr_matrix:
-    """What is known of each group: how often each label occurs in it, `(n_groups, n_labels)`.
+    """Return how often each label occurs in each group, `(n_groups, n_labels)`.
 
     `merge="set"` says only whether it occurs.
 
@@ -134,23 +132,14 @@ def _with_noise(X: Features, noise: float, rng: np.random.Generator) -> npt.NDAr
 def _halved(
     rows: csr_matrix, depth: int, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """The samples in an order of similar ones side by side, and where each group begins."""
+    """Return the samples in an order of similar ones side by side, and where each group begins."""
     n_samples = rows.shape[0]
-    order = np.arange(n_samples, dtype=np.int32)
-    scratch = parallel.PerThread(lambda: np.zeros(rows.shape[1], np.float32))
-
-    def cut(task: tuple[int, int, int, int]) -> None:
-        start, split, end, seed = task
-        bisect(
-            rows.indptr, rows.indices, rows.data, order[start:end], split - start, _MAX_ROUNDS,
-            seed, scratch.value,
-        )  # fmt: skip
-
-    bounds = np.array([0, n_samples])
+    order, bounds = np.arange(n_samples, dtype=np.int32), np.array([0, n_samples])
     for level in range(1, depth + 1):
         finer = np.arange(2**level + 1) * n_samples // 2**level
         seeds = rng.integers(_ANY_NUMBER, size=len(bounds) - 1)
-        ends = zip(pairwise(bounds.tolist()), finer[1::2].tolist(), seeds.tolist(), strict=True)
-        parallel.run(cut, [(start, split, end, seed) for (start, end), split, seed in ends])
+        table = np.column_stack([bounds[:-1], finer[1::2], bounds[1:], seeds])
+        cuts = [Cut(*row) for row in table.tolist()]
+        order = cut_all(rows, order, cuts, max_rounds=_MAX_ROUNDS, n_jobs=-1)
         bounds = finer
     return order, bounds

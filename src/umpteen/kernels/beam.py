@@ -178,7 +178,7 @@ def beam_search(
     """The `k` best labels of some rows with the logarithms of their scores, best first.
 
     On every layer only the `beam_width` best nodes of a row go on. A score is the label's own
-    probability and trust, times the probabilities on its way raised to `path_weight`. Costs,
+    probability and trust, times the probabilities on its path raised to `path_weight`. Costs,
     per row and layer, `beam_width` times the row's features, plus a list of `beam_width` times
     the children of a node.
     """

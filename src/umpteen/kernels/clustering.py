@@ -1,4 +1,4 @@
-"""Split sparse rows into two parts of given sizes, by spherical 2-means."""
+"""Split sparse rows into two clusters of given sizes, by spherical 2-means."""
 
 import numpy as np
 

@@ -73,31 +73,31 @@ def fill_targets(member_indptr, member_indices, samples, first, last, targets):
 
 def train_chunk(
     indptr, indices, data, samples, n_first, member_indptr, member_indices, first, last, local_of,
-    logistic, *how,
+    logistic, *settings,
 ):  # fmt: skip
-    """Weights of the children `first:last` of one node, trained on the node's `samples`.
+    """Return the weights of the children `first:last` of one node, trained on its `samples`.
 
-    Returns two chunks: one trained on the first `n_first` samples, and one where training went on
+    There are two chunks: one trained on the first `n_first` samples, and one where training went on
     from there with all of them. If these are all, both are the same. A chunk has the features that
     kept a weight (sorted), where each one's entries begin, the child of each entry (counted from
-    `first`), its weight, and the children's biases. `how` is cost, positive_weight, tolerance,
-    max_epochs, prune and seed.
+    `first`), its weight, and the children's biases. `settings` are cost, positive_weight,
+    tolerance, max_epochs, prune and seed.
     """
-    train = _train_logistic if logistic else _train_hinge  # only one of them is compiled
-    return train(
+    alphas = np.empty((len(samples), simd.WIDTH), np.float64 if logistic else np.float32)
+    return _train(
         indptr, indices, data, samples, n_first, member_indptr, member_indices, first, last,
-        local_of, *how,
+        local_of, alphas, True if logistic else None, *settings,
     )  # fmt: skip
 
 
 @kernel
-def _train_hinge(
+def _train(
     indptr, indices, data, samples, n_first, member_indptr, member_indices, first, last, local_of,
-    cost, positive_weight, tolerance, max_epochs, prune, seed,
+    alphas, logistic, cost, positive_weight, tolerance, max_epochs, prune, seed,
 ):  # fmt: skip
+    """As `train_chunk`; `logistic` is True or None: numba then compiles one of the solvers only."""
     indptr, indices, data, features = gather(indptr, indices, data, samples, local_of)
     weights, targets = _room(len(features) + 1, len(samples), last - first)
-    alphas = np.zeros((len(samples), simd.WIDTH), np.float32)
     is_twice = n_first < len(samples)
     before = np.empty_like(weights) if is_twice else weights
     for block in range(len(weights)):
@@ -107,39 +107,17 @@ def _train_hinge(
         alphas[:] = 0
         for phase in range(1 + is_twice):
             n_rows = n_first if phase == 0 else len(samples)
-            squared_hinge(
-                indptr, indices, data, targets, n_first if phase else 0, n_rows, cost,
-                positive_weight, tolerance, max_epochs, seed, alphas, weights[block],
-            )  # fmt: skip
-            if phase == 0 and is_twice:
-                before[block] = weights[block]
-    chunk = prune_weights(weights, features, last - first, prune)
-    if is_twice:
-        return prune_weights(before, features, last - first, prune), chunk
-    return chunk, chunk
-
-
-@kernel
-def _train_logistic(
-    indptr, indices, data, samples, n_first, member_indptr, member_indices, first, last, local_of,
-    cost, positive_weight, tolerance, max_epochs, prune, seed,
-):  # fmt: skip
-    indptr, indices, data, features = gather(indptr, indices, data, samples, local_of)
-    weights, targets = _room(len(features) + 1, len(samples), last - first)
-    alphas = np.zeros((len(samples), simd.WIDTH), np.float64)
-    is_twice = n_first < len(samples)
-    before = np.empty_like(weights) if is_twice else weights
-    for block in range(len(weights)):
-        start = first + block * simd.WIDTH
-        end = min(start + simd.WIDTH, last)
-        fill_targets(member_indptr, member_indices, samples, start, end, targets)
-        alphas[:] = 0
-        for phase in range(1 + is_twice):
-            n_rows = n_first if phase == 0 else len(samples)
-            logistic_regression(
-                indptr, indices, data, targets, n_first if phase else 0, n_rows, cost,
-                positive_weight, tolerance, max_epochs, seed, alphas, weights[block],
-            )  # fmt: skip
+            n_before = n_first if phase else 0
+            if logistic is None:
+                squared_hinge(
+                    indptr, indices, data, targets, n_before, n_rows, cost, positive_weight,
+                    tolerance, max_epochs, seed, alphas, weights[block],
+                )  # fmt: skip
+            else:
+                logistic_regression(
+                    indptr, indices, data, targets, n_before, n_rows, cost, positive_weight,
+                    tolerance, max_epochs, seed, alphas, weights[block],
+                )  # fmt: skip
             if phase == 0 and is_twice:
                 before[block] = weights[block]
     chunk = prune_weights(weights, features, last - first, prune)

@@ -1,5 +1,6 @@
 """Linear classifiers in a label tree."""
 
 from umpteen.linear.label_tree import LabelTree
+from umpteen.linear.recipe import TreeRecipe
 
-__all__ = ["LabelTree"]
+__all__ = ["LabelTree", "TreeRecipe"]

@@ -45,7 +45,7 @@ class ChunkPlan(NamedTuple):
     chunk_node: IntArray
 
     def bounds(self, chunk: int) -> tuple[int, int]:
-        """The numbers of its children: from the first to before the last."""
+        """Return the numbers of its children: from the first to before the last."""
         return int(self.chunk_child[chunk]), int(self.chunk_child[chunk + 1])
 
 
@@ -64,17 +64,17 @@ def plan_chunks(first_child: IntArray, max_chunk: int = MAX_CHUNK) -> ChunkPlan:
     rank = np.arange(node_chunk[-1]) - node_chunk[chunk_node]
     starts = first_child[chunk_node] + rank * width[chunk_node]
     chunk_child = np.append(starts, first_child[-1])
-    return ChunkPlan(*(part.astype(np.int32) for part in (node_chunk, chunk_child, chunk_node)))
+    return ChunkPlan(*(each.astype(np.int32) for each in (node_chunk, chunk_child, chunk_node)))
 
 
 def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> Tree:
-    """One tree out of the chunks that `plan_chunks` named, in that order."""
+    """Return one tree out of the chunks that `plan_chunks` named, in that order."""
     node_chunk = plan_chunks(hierarchy.first_child).node_chunk
     return join(hierarchy, node_chunk, [packed(chunk, n_features) for chunk in chunks])
 
 
 def join(hierarchy: Hierarchy, node_chunk: IntArray, chunks: Sequence[Packed]) -> Tree:
-    """One tree out of chunks that stand in the order of their children, `node_chunk` by node."""
+    """Return one tree out of chunks in the order of their children, `node_chunk` by node."""
     n_entries = sum(len(chunk.child) for chunk in chunks)
     if n_entries > np.iinfo(np.int32).max:
         raise MemoryBudgetError(
@@ -103,23 +103,23 @@ def join(hierarchy: Hierarchy, node_chunk: IntArray, chunks: Sequence[Packed]) -
 
 
 def split(tree: Tree) -> list[Packed]:
-    """The chunks of a tree; `join` makes the same tree of them, but for `log_trust`."""
+    """Return the chunks of a tree; `join` makes the same tree of them, but for `log_trust`."""
     return [_chunk_of(tree, chunk) for chunk in range(len(tree.chunk_scale))]
 
 
 def upper_tree(tree: Tree, leaves: range, chunks: Sequence[Packed]) -> Tree:
-    """The tree above a layer, whose nodes take the place of labels, with other chunks."""
+    """Return the tree above a layer, whose nodes take the place of labels, with other chunks."""
     node_chunk = tree.node_chunk[: leaves.start + 1]
-    return join(upper_part(tree.hierarchy, leaves), node_chunk, chunks[: node_chunk[-1]])
+    return join(upper_hierarchy(tree.hierarchy, leaves), node_chunk, chunks[: node_chunk[-1]])
 
 
 def upper_view(tree: Tree, leaves: range) -> Tree:
-    """The tree above a layer, whose nodes take the place of labels; nothing is copied."""
+    """Return the tree above a layer, whose nodes take the place of labels; nothing is copied."""
     n_chunks = tree.node_chunk[leaves.start]
     n_rows = tree.chunk_row[n_chunks]
     n_entries = tree.entry[n_rows]
     return Tree(
-        hierarchy=upper_part(tree.hierarchy, leaves),
+        hierarchy=upper_hierarchy(tree.hierarchy, leaves),
         node_chunk=tree.node_chunk[: leaves.start + 1],
         chunk_child=tree.chunk_child[: n_chunks + 1],
         chunk_row=tree.chunk_row[: n_chunks + 1],
@@ -136,14 +136,14 @@ def upper_view(tree: Tree, leaves: range) -> Tree:
     )
 
 
-def upper_part(hierarchy: Hierarchy, leaves: range) -> Hierarchy:
-    """The hierarchy above a layer, whose nodes take the place of labels."""
+def upper_hierarchy(hierarchy: Hierarchy, leaves: range) -> Hierarchy:
+    """Return the hierarchy above a layer, whose nodes take the place of labels."""
     order = np.arange(len(leaves), dtype=np.int32)
     return Hierarchy(hierarchy.first_child[: leaves.start + 1], order)
 
 
 def packed(chunk: Chunk, n_features: int) -> Packed:
-    """Weights as 16-bit whole numbers and their unit: half the size, no measurable loss.
+    """Return weights as 16-bit whole numbers and their unit: half the size, no measurable loss.
 
     The index has, for features that share their leading bits, where they begin: one bucket per
     row or so.
@@ -159,7 +159,7 @@ def packed(chunk: Chunk, n_features: int) -> Packed:
 
 
 def unpacked(chunk: Packed) -> Chunk:
-    """With numbers for weights."""
+    """Return the chunk with numbers for weights."""
     weight = chunk.weight * chunk.scale
     return Chunk(chunk.feature, chunk.entry, chunk.child, weight, chunk.bias)
 

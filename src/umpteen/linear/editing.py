@@ -26,18 +26,18 @@ class LabelChunk(NamedTuple):
 
 
 def flat_tree(added: Sequence[LabelChunk], n_features: int, tree: Tree | None = None) -> Tree:
-    """A tree that is a single leaf: the labels of `tree`, which is one as well, and new ones.
+    """Return a tree of a single leaf: the labels of `tree`, which is one as well, and new ones.
 
     The first of the new chunks joins the last old one if that has room, so that labels which
     come one by one do not stand alone.
     """
-    chunks = [packed(part.chunk, n_features) for part in added]
+    chunks = [packed(each.chunk, n_features) for each in added]
     if tree is not None:
         *before, last = split(tree)
         joined = _joined(last, added[0].chunk, chunks[0].scale, n_features)
         chunks = [*before, *([last, chunks[0]] if joined is None else [joined]), *chunks[1:]]
     old = [] if tree is None else [tree.hierarchy.label_order]
-    order = np.concatenate([*old, *(part.labels for part in added)]).astype(np.int32)
+    order = np.concatenate([*old, *(each.labels for each in added)]).astype(np.int32)
     alone = Hierarchy(np.array([1, 1 + len(order)], np.int32), order)
     new_tree = join(alone, np.array([0, len(chunks)], np.int32), chunks)
     if tree is not None:
@@ -46,7 +46,7 @@ def flat_tree(added: Sequence[LabelChunk], n_features: int, tree: Tree | None = 
 
 
 def without_labels(tree: Tree, labels: npt.NDArray[np.integer], n_features: int) -> Tree:
-    """The tree without some labels and their weights; a leaf may end up empty."""
+    """Return the tree without some labels and their weights; a leaf may end up empty."""
     hierarchy, chunks = tree.hierarchy, split(tree)
     gone = np.zeros(len(hierarchy.label_order) + hierarchy.n_nodes, bool)
     gone[hierarchy.n_nodes :] = np.isin(hierarchy.label_order, labels)
@@ -62,7 +62,7 @@ def without_labels(tree: Tree, labels: npt.NDArray[np.integer], n_features: int)
 
 
 def with_children(chunk: Packed, children: IntArray, new: Chunk, n_features: int) -> Packed:
-    """A chunk whose `children`, counted from its first, have the weights of `new`.
+    """Return a chunk whose `children`, counted from its first, have the weights of `new`.
 
     The others keep their bits if the new weights fit the unit of the chunk. If they are larger,
     all weights are rounded to a larger unit.

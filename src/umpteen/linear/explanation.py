@@ -1,4 +1,4 @@
-"""Why a label got its score: the parts that features, biases and steps have in it."""
+"""Why a label got its score: the contributions of features, biases and steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from umpteen.linear.tree import Tree
 
 @dataclass(frozen=True)
 class Step:
-    """One decision on the way: `margin` is `bias` plus the sum of `contributions`.
+    """One decision on the path: `margin` is `bias` plus the sum of `contributions`.
 
     `node` is a number of the tree's hierarchy; `labels` are the labels below it; the step's
-    part in the logarithm of the tree's score is `log_score`.
+    share in the logarithm of the tree's score is `log_score`.
     """
 
     node: int
@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Path:
-    """The way through one tree: its score is exp of `log_trust` plus the steps' log-scores."""
+    """The path through one tree: its score is exp of `log_trust` plus the steps' log-scores."""
 
     steps: list[Step]
     log_trust: float
@@ -54,23 +54,23 @@ class Explanation:
     text_weight: float
 
     def features(self) -> list[tuple[int, float]]:
-        """Features of the sample by their part in the label's own decision, largest first.
+        """Return the sample's features by what they add to the label's decision, largest first.
 
         The mean over the trees of what they add to the leaf's margin.
         """
         total: dict[int, float] = {}
         for path in self.paths:
-            for feature, part in zip(
+            for feature, contribution in zip(
                 path.steps[-1].features.tolist(), path.steps[-1].contributions, strict=True
             ):
-                total[feature] = total.get(feature, 0.0) + float(part) / len(self.paths)
+                total[feature] = total.get(feature, 0.0) + float(contribution) / len(self.paths)
         return sorted(total.items(), key=lambda item: -abs(item[1]))
 
 
 def explain_label(
     trees: Sequence[Tree], texts: LabelTexts | None, x: csr_matrix, label: int, search: Search
 ) -> Explanation:
-    """The explanation of one label for the first row of `x`."""
+    """Return the explanation of one label for the first row of `x`."""
     paths = [path for tree in trees if (path := _path(tree, x, label, search)) is not None]
     return _explained(paths, len(trees), texts, x, label)
 
@@ -78,17 +78,17 @@ def explain_label(
 def explain_newcomer(
     newcomers: Tree, tree: Tree, texts: LabelTexts | None, x: csr_matrix, label: int, search: Search
 ) -> Explanation:
-    """The same for a label beside the tree: the way to the tree's best leaf, then its own step."""
+    """Return that of a label outside the tree: the path to the best leaf, then its own step."""
     leaves, _ = best_leaf(tree, x[:1], search)
     above = [
         _step(tree, x, number, search.path_weight, search)
-        for number in tree.hierarchy.way_to(int(leaves[0]))
+        for number in tree.hierarchy.path_to(int(leaves[0]))
     ]
     own = _path(newcomers, x, label, search)
     if own is None:  # it is not among them
         return _explained([], 1, texts, x, label)
-    way = sum(step.log_score for step in above)
-    path = Path([*above, *own.steps], own.log_trust, own.score * float(np.exp(way)))
+    above_log = sum(step.log_score for step in above)
+    path = Path([*above, *own.steps], own.log_trust, own.score * float(np.exp(above_log)))
     return _explained([path], 1, texts, x, label)
 
 
@@ -103,7 +103,7 @@ def _explained(
 
 
 def keywords(trees: Sequence[Tree], label: int, k: int) -> list[tuple[int, float]]:
-    """The features with the largest weights of a label's own classifiers, averaged over trees."""
+    """Return the features with the largest weights for a label in its leaf, averaged over trees."""
     total: dict[int, float] = {}
     for tree in trees:
         for child in tree.hierarchy.path(label)[-1:]:
@@ -130,15 +130,15 @@ def _step(tree: Tree, x: csr_matrix, number: int, weight: float, search: Search)
     values = np.zeros(x.shape[1], np.float64)
     row = slice(x.indptr[0], x.indptr[1])
     values[x.indices[row]] = x.data[row]
-    parts = values[features] * weights
-    used = np.flatnonzero(parts)
+    products = values[features] * weights
+    used = np.flatnonzero(products)
     bias = float(tree.bias[number - 1])
-    margin = bias + float(parts.sum())
+    margin = bias + float(products.sum())
     return Step(
         node=number,
         labels=tree.hierarchy.labels_below(number),
         features=features[used],
-        contributions=parts[used],
+        contributions=products[used],
         bias=bias,
         margin=margin,
         log_score=weight * float(log_link(np.float32(margin), search.logistic)),

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from umpteen.base import (
     AddsLabels,
     ExtremeClassifier,
+    HasRecipe,
     KnowsFeatures,
     RefitsLabels,
     RemovesLabels,
@@ -28,7 +29,9 @@ from umpteen.validation import as_csr, check_features, check_label, check_labels
 _ANY_NUMBER = 2**31 - 1
 
 
-class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, ExtremeClassifier):
+class LabelChanges(
+    HasRecipe, AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, ExtremeClassifier
+):
     """What `LabelTree` can do after `fit`."""
 
     trees_: Annotated[list[Annotated[Tree, Given("features", "labels")]], NotEmpty()]
@@ -37,13 +40,12 @@ class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, Extre
 
     n_jobs: int | None
     random_state: Any
-    trust: bool
 
     def add_labels(
         self, X: Any = None, Y: Any = None, label_features: Any = None, *,
         negative_weight: float = 1.0,
     ) -> Self:  # fmt: skip
-        """New labels, without learning the others again.
+        """Add labels without learning the others again.
 
         `Y` has a column for each new label (they are numbered from `n_labels_` on); samples
         without any of them teach what the new labels are not: give some of the training samples,
@@ -109,7 +111,7 @@ class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, Extre
         return self
 
     def labels_with(self, X: Any) -> csr_matrix:
-        """(samples, labels): which labels know a feature of a sample, each as 1.
+        """Return `(samples, labels)`: 1 where a label has a feature of a sample.
 
         They have a weight for it, or it is in their text and texts count.
 
@@ -120,11 +122,13 @@ class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, Extre
         """
         X = as_csr(self._check_predict(X))
         asked = np.unique(X.indices)
-        known = [labels_by_feature(tree, asked, self.n_labels_) for tree in self._all_trees()]
+        with_feature = [
+            labels_by_feature(tree, asked, self.n_labels_) for tree in self._all_trees()
+        ]
         texts = self.label_texts_
         if texts is not None and texts.weight:
-            known.append(csr_matrix(abs(texts.features[:, asked].T)))
-        found = csr_matrix(sum(abs(X[:, asked]) @ part for part in known))
+            with_feature.append(csr_matrix(abs(texts.features[:, asked].T)))
+        found = csr_matrix(sum(abs(X[:, asked]) @ labels for labels in with_feature))
         found.eliminate_zeros()
         found.data[:] = 1
         return found
@@ -140,7 +144,7 @@ class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, Extre
         ids = labels.astype(np.int32)
         solver = self._solver(self._first_seed(), negative_weight)
         tree = add_labels(newcomers, X, csr_matrix(Y[:, ids]), ids, solver, self.n_jobs)
-        if self.trust:
+        if self._used_recipe().trust:
             learn_trust(tree, X, Y, self._search(), ids, negative_weight)
         return tree
 
@@ -152,7 +156,7 @@ class LabelChanges(AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, Extre
             return tree
         solver, search = self._solver(self._first_seed()), self._search()
         new = refit_labels(tree, X, Y, own, solver, search, nodes_too=nodes_too)
-        if self.trust:
+        if self._used_recipe().trust:
             learn_trust(new, X, Y, self._search(), own)
         return new
 

@@ -34,21 +34,23 @@ class LabelTexts:
 
     @classmethod
     def of(cls, features: Features, n_labels: int) -> Self:
-        """From features as given, one row per label."""
+        """Return unit rows of features as given, one per label."""
         check_describes(features, n_labels)
         return cls(csr_matrix(normalize(csr_matrix(features)), dtype=np.float32))
 
     def extended(self, n_new: int, more: "LabelTexts | None" = None) -> "LabelTexts":
-        """With rows for further labels, empty ones where nothing is known of them."""
-        known = self.features
+        """Return texts with rows for further labels, empty ones for those without features."""
+        features = self.features
         if more is not None:
-            return replace(self, features=csr_matrix(vstack([known, more.features])))
-        indptr = np.append(known.indptr, np.full(n_new, known.indptr[-1]))
-        shape = (known.shape[0] + n_new, known.shape[1])
-        return replace(self, features=csr_matrix((known.data, known.indices, indptr), shape=shape))
+            return replace(self, features=csr_matrix(vstack([features, more.features])))
+        indptr = np.append(features.indptr, np.full(n_new, features.indptr[-1]))
+        shape = (features.shape[0] + n_new, features.shape[1])
+        return replace(
+            self, features=csr_matrix((features.data, features.indices, indptr), shape=shape)
+        )
 
     def without(self, labels: npt.NDArray[np.int32]) -> "LabelTexts":
-        """With empty rows for some labels, which are then never found."""
+        """Return texts with empty rows for some labels, which are then never found."""
         kept = np.ones(self.features.shape[0], np.float32)
         kept[labels] = 0
         features = csr_matrix(diags(kept) @ self.features)
@@ -57,7 +59,7 @@ class LabelTexts:
 
     @cached_property
     def postings(self) -> csr_matrix:
-        """(features, labels): which labels have a feature; words of very many labels left out.
+        """Return `(features, labels)`: which labels have a feature, if not very many have it.
 
         They find nothing that rarer words do not find, and cost most of the time.
         """
@@ -69,7 +71,7 @@ class LabelTexts:
         return postings
 
     def blend(self, X: csr_matrix, best: Answer, k: int, n_jobs: int | None) -> Answer:
-        """The `k` best of what the tree found and what the texts find, by both together.
+        """Return the `k` best of what the tree found and what the texts find, by both together.
 
         A label that only one of the two found has zero from the other, but the cosine of the
         tree's candidates is always computed. Scores are (tree + weight * cosine) / (1 + weight).
@@ -80,28 +82,28 @@ class LabelTexts:
         unit = csr_matrix(normalize(X))
 
         def rows(first: int) -> Answer:
-            part = slice(first, first + _BLOCK)
-            samples = frozen_csr(unit[part])
+            block = slice(first, first + _BLOCK)
+            samples = frozen_csr(unit[block])
             near, _ = sparse_topk(samples, postings, len(labels[0]) - 1, self.n_candidates)
             return blend(  # type: ignore[no-any-return]
-                samples, labels, best[0][part], best[1][part], near, np.float32(self.weight), k,
+                samples, labels, best[0][block], best[1][block], near, np.float32(self.weight), k,
                 X.shape[1],
             )  # fmt: skip
 
         if X.shape[0] == 0:
             return best[0][:, :k], best[1][:, :k]
-        parts = parallel.run(rows, range(0, X.shape[0], _BLOCK), n_jobs=n_jobs)
-        return np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts])
+        blocks = parallel.run(rows, range(0, X.shape[0], _BLOCK), n_jobs=n_jobs)
+        return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
 
     def cosine(self, x: csr_matrix, label: int) -> float:
-        """Similarity of one sample and one label."""
+        """Return the similarity of one sample and one label."""
         return float((normalize(x) @ self.features[label].T).sum())
 
 
 def choose_weight(
     texts: LabelTexts, X: csr_matrix, Y: csr_matrix, best: Answer, n_jobs: int | None
 ) -> float:
-    """The weight with the highest mean precision at 1, 3 and 5 on held-out samples."""
+    """Return the weight with the highest mean precision at 1, 3 and 5 on a validation split."""
 
     def quality(weight: float) -> float:
         top = TopK(*replace(texts, weight=weight).blend(X, best, 5, n_jobs))

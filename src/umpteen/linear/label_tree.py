@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from umpteen.base import Estimates, Explains, LearnsFromLabelFeatures, TopK
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
 from umpteen.linear.label_changes import LabelChanges
 from umpteen.linear.label_texts import LabelTexts, choose_weight
+from umpteen.linear.recipe import PLAIN, TreeRecipe, upgrade_from_1
 from umpteen.linear.resources import Estimate, check_budget, estimate_fit
 from umpteen.linear.search import (
     Answer,
@@ -28,6 +29,8 @@ from umpteen.linear.search import (
 from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree
 from umpteen.progress import Verbose, progress_bar
+from umpteen.splitting import validation_split
+from umpteen.storage import storable
 from umpteen.trees import Hierarchy, grow, label_representation
 from umpteen.validation import (
     N_JOBS,
@@ -40,7 +43,7 @@ from umpteen.validation import (
     check_rows,
 )
 
-_HELD_OUT = 0.1  # share of samples on which the weight of label features is chosen
+_TEXT_WEIGHT = 0.1  # of label features, where there are too few samples to choose it
 _ANY_NUMBER = 2**31 - 1
 
 
@@ -48,6 +51,7 @@ def _at_least(kind: type, least: float) -> Interval:
     return Interval(kind, least, None, closed="left")
 
 
+@storable(version=2, upgrades={1: upgrade_from_1})
 class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
     """Linear classifiers in a tree of labels: strong, fast, small, and able to explain itself.
 
@@ -58,21 +62,21 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
     (Yu et al. 2022); with a single leaf it is DiSMEC (Babbar and Schölkopf 2017). The classmethods
     `parabel`, `bonsai`, `xr_linear` and `one_vs_all` are those corners.
 
-    The defaults go beyond them, each chosen on validation parts of three real data sets
+    The defaults go beyond them, each chosen on validation splits of three real data sets
     (docs/label-tree.md has the figures): one wide, shallow tree; leaves that also learn from the
-    samples which the layers above would send to them by mistake (`hard_negatives`); the way's
-    probabilities tempered accordingly (`path_weight`); positives that weigh twice; and labels
-    that were often wrong in training lowered a little (`trust`).
+    samples which the layers above would send to them by mistake (`hard_negatives` of the recipe);
+    the probabilities on the path tempered accordingly (`path_weight`); positives that weigh twice;
+    and labels that were often wrong in training lowered a little (`trust`).
 
     **Scores** are in (0, 1]: a label's own probability times its trust, times the probabilities
-    on its way to the power `path_weight`. For `loss="logistic"` a probability is the sigmoid of
+    on its path to the power `path_weight`. For the logistic loss a probability is the sigmoid of
     the margin z; the squared hinge has none, and exp(-max(0, 1 - z)^3) with a slight slope up to
     z = 2 ranks best. They order labels and samples well but are not calibrated.
 
     **Label features** (`fit(..., label_features=)`, the labels' own texts in the same vocabulary
-    as `X`) help twice: they shape the tree (`features_in_tree`), and their cosine to the sample
-    is blended into the score, `(tree + w * cosine) / (1 + w)`, with w (`features_in_score`)
-    chosen on a held-out tenth of the samples. Labels without samples can then be found.
+    as `X`) help twice: they shape the tree (`label_text_share`), and their cosine to the sample
+    is blended into the score, `(tree + w * cosine) / (1 + w)`, with w (`label_text_weight`)
+    chosen on a validation split. Labels without samples can then be found.
 
     Parameters
     ----------
@@ -83,14 +87,12 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
     cost, positive_weight : penalty of errors, and its factor for positives; higher fits rare
         labels better and makes larger models. The cost is for rows of `X` of length 1, and in
         proportion to their mean square for others, so that the scale of `X` matters little.
-    loss : "squared_hinge", or the slower "logistic".
-    tolerance, max_epochs : when training of one classifier stops.
     prune : smallest weight that is kept, for rows of `X` of length 1 and in proportion for
         others; 0.05 makes models half as large again and gains nothing, 0.2 takes a third
         to a half off.
-    hard_negatives : nodes per sample that learn from it although no label of it is there.
-    path_weight, trust : see above.
-    features_in_tree, features_in_score : see above; a number or "auto".
+    recipe : what seldom changes, as a `umpteen.linear.TreeRecipe`: loss, stopping, hard negatives,
+        weights of path and label texts. `set_params` and the classmethods take `recipe__loss` and
+        so on.
     max_memory : bytes that training may need in all; `fit` refuses before it starts.
     n_jobs : threads; any number gives the same bits.
 
@@ -100,6 +102,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
     array([0, 0, 2], dtype=int32)
     """
 
+    _recipe_class: ClassVar[type[TreeRecipe]] = TreeRecipe
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "branching": [_at_least(Integral, 2)],
         "max_leaf": [_at_least(Integral, 1)],
@@ -107,15 +110,8 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         "beam_width": [_at_least(Integral, 1)],
         "cost": [Interval(Real, 0, None, closed="neither")],
         "positive_weight": [Interval(Real, 0, None, closed="neither")],
-        "loss": [StrOptions({"squared_hinge", "logistic"})],
-        "tolerance": [Interval(Real, 0, None, closed="neither")],
-        "max_epochs": [Interval(Integral, 1, 10_000, closed="both")],
         "prune": [_at_least(Real, 0)],
-        "hard_negatives": [_at_least(Integral, 0)],
-        "path_weight": [_at_least(Real, 0)],
-        "trust": ["boolean"],
-        "features_in_tree": [Interval(Real, 0, 1, closed="both")],
-        "features_in_score": [_at_least(Real, 0), StrOptions({"auto"})],
+        "recipe": [TreeRecipe, None],
         "max_memory": [_at_least(Real, 0), None],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
@@ -131,15 +127,8 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         beam_width: int = 8,
         cost: float = 0.5,
         positive_weight: float = 2.0,
-        loss: str = "squared_hinge",
-        tolerance: float = 0.3,
-        max_epochs: int = 20,
         prune: float = 0.1,
-        hard_negatives: int = 10,
-        path_weight: float = 0.35,
-        trust: bool = True,
-        features_in_tree: float = 0.3,
-        features_in_score: float | str = "auto",
+        recipe: TreeRecipe | None = None,
         max_memory: float | None = None,
         n_jobs: int | None = -1,
         random_state: Any = 0,
@@ -151,15 +140,8 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         self.beam_width = beam_width
         self.cost = cost
         self.positive_weight = positive_weight
-        self.loss = loss
-        self.tolerance = tolerance
-        self.max_epochs = max_epochs
         self.prune = prune
-        self.hard_negatives = hard_negatives
-        self.path_weight = path_weight
-        self.trust = trust
-        self.features_in_tree = features_in_tree
-        self.features_in_score = features_in_score
+        self.recipe = recipe
         self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -167,31 +149,31 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
 
     @classmethod
     def for_texts(cls, **changes: Any) -> Self:
-        """Costs that did best for words and pairs of words, on validation parts of four sets."""
-        return cls(**{"cost": 1.0, "positive_weight": 1.0, **changes})
+        """Return a tree with the costs that did best for words and bigrams on four data sets."""
+        return cls().set_params(**{"cost": 1.0, "positive_weight": 1.0, **changes})
 
     @classmethod
     def xr_linear(cls, **changes: Any) -> Self:
-        """One tree of 16-ary nodes, negatives from the same node only (PECOS's XR-Linear)."""
+        """Return PECOS's XR-Linear: a 16-ary tree, negatives from the same node only."""
         plain = {
             "branching": 16, "max_leaf": 100, "beam_width": 10, "cost": 1.0,
-            "positive_weight": 1.0, "hard_negatives": 0, "path_weight": 1.0, "trust": False,
+            "positive_weight": 1.0, "recipe": PLAIN,
         }  # fmt: skip
-        return cls(**{**plain, **changes})
+        return cls().set_params(**{**plain, **changes})
 
     @classmethod
     def parabel(cls, **changes: Any) -> Self:
-        """Three balanced binary trees."""
+        """Return Parabel: three balanced binary trees."""
         return cls.xr_linear(**{"branching": 2, "n_trees": 3, **changes})
 
     @classmethod
     def bonsai(cls, **changes: Any) -> Self:
-        """Three shallow trees with up to a hundred children per node."""
+        """Return Bonsai: three shallow trees with up to a hundred children per node."""
         return cls.xr_linear(**{"branching": 100, "n_trees": 3, **changes})
 
     @classmethod
     def one_vs_all(cls, **changes: Any) -> Self:
-        """No tree: every label learns from every sample (DiSMEC); slow to train and predict."""
+        """Return DiSMEC: no tree, every label learns from every sample, which is slow."""
         return cls.xr_linear(**{"max_leaf": _ANY_NUMBER, **changes})
 
     def fit(self, X: Any, Y: Any, label_features: Any = None) -> Self:
@@ -208,34 +190,35 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         with them, so that both models together cost little more than one.
         """
         X, k = check_features(X), check_k(k)
-        held_out = check_rows(validation, X.shape[0], "validation")
-        trial = self._fit(X, Y, label_features, held_out)
-        return trial._topk(X[held_out], min(k, self.n_labels_))
+        validation = check_rows(validation, X.shape[0], "validation")
+        trial = self._fit(X, Y, label_features, validation)
+        return trial._topk(X[validation], min(k, self.n_labels_))
 
     def _fit(
-        self, X: Any, Y: Any, label_features: Any, held_out: npt.NDArray[np.bool_] | None
+        self, X: Any, Y: Any, label_features: Any, validation: npt.NDArray[np.bool_] | None
     ) -> "LabelTree":
-        """Fit on all samples; return a model that has not seen those that are held out."""
+        """Fit on all samples; return a model that has not seen the validation split."""
         X, Y = self._check_fit(X, Y)
         texts = self._check_label_features(label_features)
         if self.max_memory is not None:
             check_budget(self.estimate(X, Y), self.max_memory)
         X = as_csr(X)
         seeds = check_random_state(self.random_state).randint(_ANY_NUMBER, size=self.n_trees)
-        if held_out is None and texts is not None and self.features_in_score == "auto":
-            held_out = np.random.default_rng(int(seeds[0])).random(X.shape[0]) < _HELD_OUT
-        both = [self._fit_tree(X, Y, texts, int(seed), held_out) for seed in seeds]
+        recipe = self._used_recipe()
+        if validation is None and texts is not None and recipe.label_text_weight == "auto":
+            validation = validation_split(X, Y, int(seeds[0]))
+        both = [self._fit_tree(X, Y, texts, int(seed), validation) for seed in seeds]
         trial = copy(self)
         self.trees_ = [tree for tree, _ in both]
         trial.trees_ = [without or tree for tree, without in both]
         if texts is not None:
-            texts = replace(texts, weight=self._weight_of(texts, X, Y, trial.trees_, held_out))
+            texts = replace(texts, weight=self._weight_of(texts, X, Y, trial.trees_, validation))
         self.newcomers_ = trial.newcomers_ = None
         self.label_texts_ = trial.label_texts_ = texts
         return trial
 
     def predict_topk(self, X: Any, k: int = 5, beam_width: int | None = None) -> TopK:
-        """The `k` best labels of each sample; a wider beam looks at more of the tree."""
+        """Return the `k` best labels of each sample; a wider beam looks at more of the tree."""
         k = check_k(k)
         if beam_width is not None:
             beam_width = check_k(beam_width, name="beam_width")
@@ -243,9 +226,9 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return self._topk(X, min(k, self.n_labels_), beam_width)
 
     def explain(self, x: Any, label: int) -> Explanation:
-        """Why the label gets its score for one sample: each feature's part, step by step.
+        """Explain a label's score for one sample by the contributions of features, step by step.
 
-        The parts add up to the score that `predict_topk` gives, provided its beam reaches the
+        Contributions add up to the score that `predict_topk` gives, provided its beam reaches the
         label; a label that the beam misses counts zero there, but is explained all the same.
         """
         x = as_csr(self._check_predict(x))
@@ -256,7 +239,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return explain_label(self.trees_, texts, x, label, search)
 
     def label_keywords(self, label: int, k: int = 10) -> list[tuple[int, float]]:
-        """The `k` features that speak most for a label in its leaf, with their weights."""
+        """Return the `k` features that speak most for a label in its leaf, with their weights."""
         self._check_fitted()
         label = check_label(label, self.n_labels_)
         later = self.newcomers_
@@ -265,7 +248,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return keywords(self.trees_, label, check_k(k))
 
     def estimate(self, X: Any, Y: Any) -> Estimate:
-        """Peak memory, model size and time of `fit(X, Y)`, from training a few of its nodes."""
+        """Estimate memory, model size and time of `fit(X, Y)` from training a few of its nodes."""
         X, Y = self._check_fit_input(X, Y)
         X = as_csr(X)
         rows = label_representation(X, Y)
@@ -301,53 +284,56 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
 
     def _fit_tree(
         self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None, seed: int,
-        held_out: npt.NDArray[np.bool_] | None,
+        validation: npt.NDArray[np.bool_] | None,
     ) -> tuple[Tree, Tree | None]:  # fmt: skip
         features = None if texts is None else texts.features
-        hierarchy = self._grow(label_representation(X, Y, features, self.features_in_tree), Y, seed)
+        recipe = self._used_recipe()
+        rows = label_representation(X, Y, features, recipe.label_text_share)
+        hierarchy = self._grow(rows, Y, seed)
         n_chunks = len(plan_chunks(hierarchy.first_child).chunk_node)
         with progress_bar("Training", n_chunks, self.verbose) as bar:
             tree, trial = train_tree(
-                X, Y, hierarchy, self._solver(seed), self.n_jobs, bar, held_out
+                X, Y, hierarchy, self._solver(seed), self.n_jobs, bar, validation
             )
-        if self.trust:
+        if recipe.trust:
             learn_trust(tree, X, Y, self._search(), hierarchy.label_order)
             if trial is not None:
                 trial.log_trust[:] = tree.log_trust
         return tree, trial
 
     def _grow(self, rows: csr_matrix, Y: csr_matrix, seed: int) -> Hierarchy:
-        known = (np.diff(rows.indptr) > 0) | (np.bincount(Y.indices, minlength=Y.shape[1]) > 0)
+        placed = (np.diff(rows.indptr) > 0) | (np.bincount(Y.indices, minlength=Y.shape[1]) > 0)
         return grow(
-            rows, labels=np.flatnonzero(known).astype(np.int32), branching=self.branching,
+            rows, labels=np.flatnonzero(placed).astype(np.int32), branching=self.branching,
             max_leaf=self.max_leaf, seed=seed, n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
 
     def _weight_of(
         self, texts: LabelTexts, X: csr_matrix, Y: csr_matrix, trees: list[Tree],
-        held_out: npt.NDArray[np.bool_] | None,
+        validation: npt.NDArray[np.bool_] | None,
     ) -> float:  # fmt: skip
-        if not isinstance(self.features_in_score, str):
-            return float(self.features_in_score)
-        if held_out is None or not held_out.any() or Y[~held_out].nnz == 0:
-            return 0.1
-        best = search_trees(trees, X[held_out], texts.n_candidates, self._search())
-        return choose_weight(texts, X[held_out], Y[held_out], best, self.n_jobs)
+        chosen = self._used_recipe().label_text_weight
+        if not isinstance(chosen, str):
+            return float(chosen)
+        if validation is None or not validation.any() or Y[~validation].nnz == 0:
+            return _TEXT_WEIGHT
+        best = search_trees(trees, X[validation], texts.n_candidates, self._search())
+        return choose_weight(texts, X[validation], Y[validation], best, self.n_jobs)
 
     def _search(self, beam_width: int | None = None) -> Search:
-        logistic = self.loss == "logistic"
-        width = int(beam_width or self.beam_width)
-        return Search(width, float(self.path_weight), logistic, self.n_jobs)
+        recipe, width = self._used_recipe(), int(beam_width or self.beam_width)
+        return Search(width, float(recipe.path_weight), recipe.loss == "logistic", self.n_jobs)
 
     def _solver(self, seed: int, negative_weight: float = 1.0) -> Solver:
+        recipe = self._used_recipe()
         return Solver(
-            logistic=self.loss == "logistic",
+            logistic=recipe.loss == "logistic",
             cost=float(self.cost * negative_weight),
             positive_weight=float(self.positive_weight / negative_weight),
-            tolerance=float(self.tolerance),
-            max_epochs=int(self.max_epochs),
+            tolerance=float(recipe.tolerance),
+            max_epochs=int(recipe.max_epochs),
             prune=float(self.prune),
-            hard_negatives=int(self.hard_negatives),
+            hard_negatives=int(recipe.hard_negatives),
             seed=seed,
         )
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen import parallel
 from umpteen.kernels.beam import average, beam_search
-from umpteen.kernels.candidates import score_ways
+from umpteen.kernels.candidates import score_paths
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.chunks import upper_view
 from umpteen.linear.tree import Tree
@@ -34,7 +34,7 @@ class Search(NamedTuple):
 
 
 def search_trees(trees: Sequence[Tree], X: csr_matrix, k: int, search: Search) -> Answer:
-    """The `k` best labels and their scores in (0, 1], averaged over the trees."""
+    """Return the `k` best labels and their scores in (0, 1], averaged over the trees."""
     if len(trees) == 1:
         labels, logs = search_tree(trees[0], X, k, search)
         return _ties_by_label(labels, _probabilities(labels, logs))
@@ -45,7 +45,7 @@ def search_trees(trees: Sequence[Tree], X: csr_matrix, k: int, search: Search) -
 
 
 def best_leaf(tree: Tree, X: csr_matrix, search: Search) -> Answer:
-    """The number of each sample's best leaf, and the logarithm of what its way there scores."""
+    """Return the number of each sample's best leaf, and the logarithm of its path's score."""
     leaves = tree.hierarchy.layers()[-1]
     if leaves.start == 0:
         return np.zeros(X.shape[0], np.int32), np.zeros(X.shape[0], np.float32)
@@ -54,14 +54,14 @@ def best_leaf(tree: Tree, X: csr_matrix, search: Search) -> Answer:
 
 
 def search_newcomers(newcomers: Tree, tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
-    """The `k` best labels that stand beside a tree; they are as sure as its best leaf allows."""
+    """Return the `k` best labels outside a tree; they are as sure as its best leaf allows."""
     labels, logs = search_tree(newcomers, X, k, search)
-    _, way = best_leaf(tree, X, search)
-    return _ties_by_label(labels, _probabilities(labels, logs + way[:, None]))
+    _, path_logs = best_leaf(tree, X, search)
+    return _ties_by_label(labels, _probabilities(labels, logs + path_logs[:, None]))
 
 
 def merged(one: Answer, other: Answer) -> Answer:
-    """The best of two answers about different labels, as many as each has."""
+    """Return the best of two answers about different labels, as many as each has."""
     labels, scores = (np.hstack(pair) for pair in zip(one, other, strict=True))
     order = np.lexsort((labels, -scores), axis=1)[:, : one[0].shape[1]]
     return np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)
@@ -82,7 +82,7 @@ def _ties_by_label(labels: IntArray, scores: FloatArray) -> Answer:
 
 
 def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
-    """The `k` best labels and the logarithms of their scores."""
+    """Return the `k` best labels and the logarithms of their scores."""
     features, n = frozen_csr(X), X.shape[0]
 
     def rows(first: int) -> Answer:
@@ -98,24 +98,25 @@ def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
     size = max(1, min(_BLOCK_CELLS // max(at_root, search.beam_width * below), fair_share))
     if n <= size:
         return rows(0)
-    parts = parallel.run(rows, range(0, n, size), n_jobs=search.n_jobs)
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    blocks = parallel.run(rows, range(0, n, size), n_jobs=search.n_jobs)
+    labels, logs = zip(*blocks, strict=True)
+    return np.concatenate(labels), np.concatenate(logs)
 
 
 def score_candidates(
     trees: Sequence[Tree], X: csr_matrix, candidates: csr_matrix, search: Search
 ) -> FloatArray:
-    """The score of every entry of `candidates`, as if the beam were as wide as the trees.
+    """Return the score of every entry of `candidates`, as if the beam were as wide as the trees.
 
     A label that has no place in a tree counts zero there.
     """
     total = np.zeros(candidates.nnz, np.float32)
     for tree in trees:
         numbers = _numbers_of(tree, candidates.shape[1])[candidates.indices]
-        known = numbers >= 0
-        starts = np.concatenate([[0], np.cumsum(known)])[candidates.indptr]
+        placed = numbers >= 0
+        starts = np.concatenate([[0], np.cumsum(placed)])[candidates.indptr]
         logs = np.zeros(candidates.nnz, np.float32)
-        logs[known] = _score_numbers(tree, X, starts, numbers[known], search)
+        logs[placed] = _score_numbers(tree, X, starts, numbers[placed], search)
         total += _probabilities(numbers, logs)
     return total / np.float32(len(trees))
 
@@ -136,22 +137,22 @@ def _score_numbers(
 
     def score(rows: tuple[int, int]) -> FloatArray:
         first, last = rows
-        ways = [numbers[starts[first] : starts[last]]]
+        paths = [numbers[starts[first] : starts[last]]]
         for _ in layers:
-            ways.append(parents[ways[-1]])
-        return score_ways(  # type: ignore[no-any-return]
+            paths.append(parents[paths[-1]])
+        return score_paths(  # type: ignore[no-any-return]
             *features, X.shape[1], first, tree.arrays, starts[first : last + 1] - starts[first],
-            np.array(ways[::-1]), search.path_weight, search.logistic,
+            np.array(paths[::-1]), search.path_weight, search.logistic,
         )  # fmt: skip
 
     at_root, below = tree.widths
     nodes = np.minimum(np.diff(starts), len(layers[-1]))
     fair_share = -(-X.shape[0] // parallel.n_threads(search.n_jobs))
     blocks = list(_blocks(np.maximum(at_root, nodes * below), fair_share))
-    for (first, last), part in zip(
+    for (first, last), scores in zip(
         blocks, parallel.run(score, blocks, n_jobs=search.n_jobs), strict=True
     ):
-        logs[starts[first] : starts[last]] = part
+        logs[starts[first] : starts[last]] = scores
     return logs
 
 

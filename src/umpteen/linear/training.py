@@ -9,7 +9,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.kernels.nodes import train_chunk
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.chunks import Chunk, assemble, plan_chunks, upper_part
+from umpteen.linear.chunks import Chunk, assemble, plan_chunks, upper_hierarchy
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.tree import Tree
 from umpteen.metrics.hits import found_in
@@ -39,14 +39,14 @@ _ROUNDING = 1e-4  # rows of unit length in float32 are that long but for this
 class ChunkTrainer:
     """Trains single chunks; may be used by several threads at once.
 
-    `held_out` marks samples of a validation split.
+    `validation` marks the samples of a validation split.
     """
 
     def __init__(
-        self, X: csr_matrix, solver: Solver, held_out: npt.NDArray[np.bool_] | None = None
+        self, X: csr_matrix, solver: Solver, validation: npt.NDArray[np.bool_] | None = None
     ) -> None:
         self._features, self._solver = frozen_csr(X), solver
-        self._held_out = held_out
+        self._validation = validation
         length = _typical_length(X)
         self._prune, self._cost = solver.prune / length, solver.cost / length**2
         self._local_of = parallel.PerThread(lambda: np.full(X.shape[1], -1, np.int32))
@@ -60,15 +60,15 @@ class ChunkTrainer:
     def train_both(
         self, samples: npt.NDArray[np.int32], member: csr_matrix, first: int, last: int, seed: int
     ) -> tuple[Chunk, Chunk]:
-        """Return a chunk that has not learned from the held-out samples, and one that has.
+        """Return a chunk that has not learned from the validation split, and one that has.
 
         The second continues from the first, which costs far less than training it from zero.
         """
         solver, n_first = self._solver, len(samples)
-        if self._held_out is not None:
-            held_out = self._held_out[samples]
-            samples = np.concatenate([samples[~held_out], samples[held_out]])
-            n_first -= int(held_out.sum())
+        if self._validation is not None:
+            later = self._validation[samples]
+            samples = np.concatenate([samples[~later], samples[later]])
+            n_first -= int(later.sum())
         trial, final = train_chunk(
             *self._features, samples, n_first, *frozen_csr(member)[:2], first, last,
             self._local_of.value, solver.logistic, self._cost, solver.positive_weight,
@@ -79,9 +79,9 @@ class ChunkTrainer:
 
 def train_tree(
     X: csr_matrix, Y: csr_matrix, hierarchy: Hierarchy, solver: Solver, n_jobs: int | None,
-    bar: Bar, held_out: npt.NDArray[np.bool_] | None = None,
+    bar: Bar, validation: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[Tree, Tree | None]:  # fmt: skip
-    """Train the classifiers of a tree layer by layer; with `held_out`, also without these samples.
+    """Train the classifiers of a tree layer by layer, with `validation` also without that split.
 
     Both trees have the same hierarchy, and their nodes the same candidates for negatives.
 
@@ -90,13 +90,13 @@ def train_tree(
     the layers above would send there among their best.
     """
     plan = plan_chunks(hierarchy.first_child)
-    trainer = ChunkTrainer(X, solver, held_out)
+    trainer = ChunkTrainer(X, solver, validation)
     chunks: list[Chunk] = []
     trial: list[Chunk] = []
     reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
     for nodes, member in zip(hierarchy.layers(), memberships(Y, hierarchy), strict=True):
         if chunks and solver.hard_negatives:
-            above = assemble(upper_part(hierarchy, nodes), chunks, X.shape[1])
+            above = assemble(upper_hierarchy(hierarchy, nodes), chunks, X.shape[1])
             reached = reached + sent_to(above, X, solver, n_jobs)
         samples = columns_of(reached)
         tasks = [
@@ -111,7 +111,7 @@ def train_tree(
         chunks += [each[1] for each in both]
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
     tree = assemble(hierarchy, chunks, X.shape[1])
-    return tree, None if held_out is None else assemble(hierarchy, trial, X.shape[1])
+    return tree, None if validation is None else assemble(hierarchy, trial, X.shape[1])
 
 
 def learn_trust(
@@ -122,7 +122,7 @@ def learn_trust(
 
     A label's trust is its smoothed precision among the samples that rank it in their best ten
     with a score of at least 0.3, to the power 0.3: the constants that did best on validation
-    parts of three data sets. It settles what a margin of 1 cannot: whose 1 is worth more.
+    splits of three data sets. It settles what a margin of 1 cannot: whose 1 is worth more.
     """
     concerned = np.isin(tree.hierarchy.label_order, of)
     labels, logs = search_tree(tree, X, _RANKS, search)
@@ -136,7 +136,7 @@ def learn_trust(
 
 
 def sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> csr_matrix:
-    """(samples, nodes): the best few nodes of each sample by the layers above."""
+    """Return `(samples, nodes)`: the best few nodes of each sample by the layers above."""
     k = min(solver.hard_negatives, len(above.hierarchy.label_order))
     best, _ = search_tree(above, X, k, Search(2 * k, 1.0, solver.logistic, n_jobs))
     rows, ranks = np.nonzero(best >= 0)
@@ -144,7 +144,7 @@ def sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> c
 
 
 def memberships(Y: csr_matrix, hierarchy: Hierarchy) -> list[csr_matrix]:
-    """For each layer (samples, tree numbers): which of its children a sample has a label in.
+    """Return, for each layer, `(samples, tree numbers)`: in which children a sample has a label.
 
     Columns are the tree's own numbers, so that the children of a node stand side by side.
     """
@@ -178,7 +178,7 @@ def _typical_length(X: csr_matrix) -> float:
 
 
 def columns_of(matrix: csr_matrix) -> list[npt.NDArray[np.int32]]:
-    """The rows of each column's entries, ascending."""
+    """Return the rows of each column's entries, ascending."""
     columns = csc_matrix(matrix)
     columns.sort_indices()
     return np.split(columns.indices.astype(np.int32), columns.indptr[1:-1])

@@ -37,7 +37,7 @@ class Tree:
     log_trust: Annotated[FloatArray, Shape("placed")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield errors of a loaded object: parts that do not fit one another."""
+        """Yield errors of a loaded object: fields that do not fit one another."""
         first = self.hierarchy.first_child
         if len(self.node_chunk) != len(first) or len(self.bias) != first[-1] - 1:
             yield "has other nodes than its hierarchy"
@@ -74,18 +74,18 @@ class Tree:
 
     @cached_property
     def arrays(self) -> TreeArrays:
-        """What the kernels take."""
+        """Return the arrays that the kernels take."""
         rest = (getattr(self, name) for name in TreeArrays._fields[2:])
         return TreeArrays(self.hierarchy.first_child, self.hierarchy.label_order, *rest)
 
     @cached_property
     def widths(self) -> tuple[int, int]:
-        """How many children the root has, and the widest node below it."""
+        """Return how many children the root has, and the widest node below it."""
         sizes = np.diff(self.hierarchy.first_child)
         return int(sizes[0]), int(sizes[1:].max(initial=1))
 
     def classifier(self, number: int) -> tuple[IntArray, FloatArray]:
-        """Features and weights of the classifier that leads to a node or label."""
+        """Return features and weights of the classifier that leads to a node or label."""
         chunk = int(np.searchsorted(self.chunk_child, number, side="right")) - 1
         first, last = self.chunk_row[chunk], self.chunk_row[chunk + 1]
         entries = slice(self.entry[first], self.entry[last])

@@ -27,7 +27,7 @@ def add_labels(
     newcomers: Tree | None, X: csr_matrix, Y: csr_matrix, ids: IntArray, solver: Solver,
     n_jobs: int | None,
 ) -> Tree:  # fmt: skip
-    """A tree without nodes that holds the labels of `Y`'s columns, and those of `newcomers`.
+    """Return a tree without nodes that holds the labels of `Y`'s columns, and those of `newcomers`.
 
     Every sample is asked about every newcomer: the big tree would not send their samples to any
     leaf for sure, as it learned without them. Similar newcomers share a chunk, and learn from
@@ -63,9 +63,9 @@ def _samples_of(
 ) -> npt.NDArray[np.int32]:
     """The samples with a label of a chunk, those most like its centre, and some others."""
     positive = np.flatnonzero(np.diff(member.indptr))
-    likeness = np.asarray((X @ centre.T).todense()).ravel()
+    similarity = np.asarray((X @ centre.T).todense()).ravel()
     n_nearest = max(_NEAREST, _PER_POSITIVE * len(positive))
-    nearest = np.argsort(-likeness, kind="stable")[:n_nearest]
+    nearest = np.argsort(-similarity, kind="stable")[:n_nearest]
     drawn = np.random.default_rng(seed).permutation(X.shape[0])[:_DRAWN]
     return np.unique(np.concatenate([positive, nearest, drawn])).astype(np.int32)
 
@@ -74,7 +74,7 @@ def refit_labels(
     tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search,
     *, nodes_too: bool = True,
 ) -> Tree:  # fmt: skip
-    """The tree with the classifiers of some labels, and of the nodes above them, learned anew.
+    """Return the tree with the classifiers of some labels, and of the nodes above, learned anew.
 
     As in `train_tree`, but only the chunks with such a child are touched, and in them only those
     children. Scores of other labels move with the nodes above them, and by a rounding error if
@@ -91,16 +91,16 @@ def refit_labels(
         samples = columns_of(reached)
         touched = _touched(tree, concerned, nodes)
         learned = parallel.run(
-            lambda part, samples=samples, member=member, nodes=nodes: trainer.train(  # type: ignore[misc]
-                samples[part.node - nodes.start], csr_matrix(member[:, part.numbers]), 0,
-                len(part.numbers), part.chunk,
+            lambda target, samples=samples, member=member, nodes=nodes: trainer.train(  # type: ignore[misc]
+                samples[target.node - nodes.start], csr_matrix(member[:, target.numbers]), 0,
+                len(target.numbers), target.chunk,
             ),
             touched,
             n_jobs=search.n_jobs,
         )  # fmt: skip
-        for part, new in zip(touched, learned, strict=True):
-            places = part.numbers - tree.chunk_child[part.chunk]
-            chunks[part.chunk] = with_children(chunks[part.chunk], places, new, X.shape[1])
+        for target, new in zip(touched, learned, strict=True):
+            places = target.numbers - tree.chunk_child[target.chunk]
+            chunks[target.chunk] = with_children(chunks[target.chunk], places, new, X.shape[1])
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
     new_tree = join(hierarchy, tree.node_chunk, chunks)
     new_tree.log_trust[:] = np.where(np.isin(hierarchy.label_order, labels), 0, tree.log_trust)
@@ -108,7 +108,7 @@ def refit_labels(
 
 
 def labels_by_feature(tree: Tree, features: npt.NDArray[np.integer], n_labels: int) -> csr_matrix:
-    """(features, labels): which labels have a weight of their own for some features."""
+    """Return `(features, labels)`: which labels have a weight of their own for some features."""
     rows = np.flatnonzero(np.isin(tree.feature, features))
     sizes = tree.entry[rows + 1] - tree.entry[rows]
     entries = np.arange(sizes.sum()) + np.repeat(tree.entry[rows] - np.cumsum(sizes) + sizes, sizes)
@@ -122,7 +122,7 @@ def labels_by_feature(tree: Tree, features: npt.NDArray[np.integer], n_labels: i
     return csr_matrix((ones, (at, labels)), shape=(len(features), n_labels))
 
 
-class _Part(NamedTuple):
+class _TouchedChunk(NamedTuple):
     """Children of one chunk that learn anew, by their numbers in the tree."""
 
     chunk: int
@@ -130,16 +130,16 @@ class _Part(NamedTuple):
     numbers: IntArray
 
 
-def _touched(tree: Tree, concerned: npt.NDArray[np.bool_], nodes: range) -> list[_Part]:
+def _touched(tree: Tree, concerned: npt.NDArray[np.bool_], nodes: range) -> list[_TouchedChunk]:
     """The chunks of some nodes that have a child which is concerned."""
-    parts = []
+    touched = []
     for node in nodes:
         for chunk in range(tree.node_chunk[node], tree.node_chunk[node + 1]):
             first, last = tree.chunk_child[chunk : chunk + 2]
             numbers = first + np.flatnonzero(concerned[first:last])
             if len(numbers):
-                parts.append(_Part(chunk, node, numbers.astype(np.int32)))
-    return parts
+                touched.append(_TouchedChunk(chunk, node, numbers.astype(np.int32)))
+    return touched
 
 
 def _paths(tree: Tree, labels: IntArray) -> npt.NDArray[np.bool_]:

@@ -3,15 +3,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen import parallel
-from umpteen.kernels.clustering import bisect
+from umpteen.clustering import arrange
 from umpteen.progress import Verbose, progress_bar
 from umpteen.storage import Index, Shape, Sizes, storable
 
@@ -45,32 +43,32 @@ class Hierarchy:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes that have children."""
+        """Return the number of nodes that have children."""
         return len(self.first_child) - 1
 
     def layers(self) -> list[range]:
-        """The numbers of the nodes of each layer, from the root alone down to the leaves."""
+        """Return the numbers of the nodes of each layer, from the root alone down to the leaves."""
         layers = [range(1)]
         while (first := int(self.first_child[layers[-1].start])) < self.n_nodes:
             layers.append(range(first, int(self.first_child[layers[-1].stop])))
         return layers
 
     def n_children(self, nodes: range) -> int:
-        """How many children some nodes that stand side by side have together."""
+        """Return how many children adjacent nodes have together."""
         return int(self.first_child[nodes.stop] - self.first_child[nodes.start])
 
     def parents(self) -> IntArray:
-        """The parent of every node and label, -1 for the root."""
+        """Return the parent of every node and label, -1 for the root."""
         sizes = np.diff(self.first_child)
         return np.concatenate([[-1], np.repeat(np.arange(self.n_nodes), sizes)]).astype(np.int32)
 
     def path(self, label: int) -> list[int]:
-        """Numbers from below the root down to the label itself; empty if it has no place."""
+        """Return the numbers from below the root down to the label; none if it has no place."""
         places = np.flatnonzero(self.label_order == label)
-        return self.way_to(self.n_nodes + int(places[0])) if len(places) else []
+        return self.path_to(self.n_nodes + int(places[0])) if len(places) else []
 
-    def way_to(self, number: int) -> list[int]:
-        """Numbers from below the root down to one of them."""
+    def path_to(self, number: int) -> list[int]:
+        """Return the numbers from below the root down to one of them."""
         path, parents = [], self.parents()
         while number > 0:
             path.append(number)
@@ -78,7 +76,7 @@ class Hierarchy:
         return path[::-1]
 
     def labels_below(self, number: int) -> IntArray:
-        """The labels under a node, or the label itself."""
+        """Return the labels under a node, or the label itself."""
         first, last = number, number + 1
         while first < self.n_nodes:
             first, last = int(self.first_child[first]), int(self.first_child[last])
@@ -86,7 +84,7 @@ class Hierarchy:
 
 
 def layer_sizes(n_labels: int, branching: int, max_leaf: int) -> list[int]:
-    """Number of nodes per layer, from the root to the leaves of at most `max_leaf` labels.
+    """Return the number of nodes per layer, from the root to leaves of at most `max_leaf` labels.
 
     The upper layers are as wide as allowed: a wide, shallow tree makes fewer early mistakes.
 
@@ -111,7 +109,7 @@ def grow(
     n_jobs: int | None = -1,
     verbose: Verbose = False,
 ) -> Hierarchy:
-    """A tree over labels given as sparse rows of unit length.
+    """Grow a tree over labels given as sparse rows of unit length.
 
     It holds `labels`, by default those whose row is not all zero.
 
@@ -125,27 +123,10 @@ def grow(
     chosen = np.flatnonzero(np.diff(rows.indptr)) if labels is None else labels
     order = chosen.astype(np.int32)
     bounds = _node_bounds(len(order), branching, max_leaf)
-    scratch = parallel.PerThread(lambda: np.zeros(rows.shape[1], np.float32))
-
-    def cut(borders: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-        """Separate the labels at the middle border; returns the two halves' borders."""
-        middle = len(borders) // 2
-        start, split, end = borders[[0, middle, -1]]
-        local_seed = (seed * 1_000_003 + int(start) * 8191 + int(end)) & 0x7FFFFFFF
-        bisect(
-            rows.indptr, rows.indices, rows.data, order[start:end], split - start, max_rounds,
-            local_seed, scratch.value,
-        )  # fmt: skip
-        return [borders[: middle + 1], borders[middle:]]
-
     with progress_bar("Growing the label tree", len(bounds[-1]) - 2, verbose) as bar:
-        for above, here in pairwise(bounds):
-            ends = np.searchsorted(here, above)
-            pending = [here[i : j + 1] for i, j in pairwise(ends)]
-            while pending := [borders for borders in pending if len(borders) > 2]:
-                halves = parallel.run(cut, pending, n_jobs=n_jobs)
-                bar.advance(len(pending))
-                pending = [half for pair in halves for half in pair]
+        order = arrange(
+            rows, order, bounds, seed, max_rounds=max_rounds, n_jobs=n_jobs, done=bar.advance
+        )
     return Hierarchy(_first_children(bounds, len(order)), order)
 
 

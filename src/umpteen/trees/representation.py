@@ -13,7 +13,7 @@ def label_representation(
     label_features: Features | None = None,
     label_features_weight: float = 0.5,
 ) -> csr_matrix:
-    """One row of unit length per label: the mean direction of its samples, or zeros if none.
+    """Return a unit row for each label: the mean direction of its samples, or zeros if none.
 
     With `label_features` the row is a blend, `(1 - weight) * samples + weight * features`; a
     label with only one of the two is represented by that one.

@@ -1,0 +1,92 @@
+"""Arrange sparse rows so that similar ones stand together, by repeated spherical 2-means."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen import parallel
+from umpteen.kernels.clustering import bisect
+
+IntArray = npt.NDArray[np.int32]
+Borders = npt.NDArray[np.int64]
+
+
+class Cut(NamedTuple):
+    """Where to separate the places `start:end` of an order: before the place `split`."""
+
+    start: int
+    split: int
+    end: int
+    seed: int
+
+
+def cut_all(
+    rows: csr_matrix, order: IntArray, cuts: Sequence[Cut], *, max_rounds: int, n_jobs: int | None
+) -> IntArray:
+    """Return `order`, numbers of `rows`, with both sides of each cut made of similar rows.
+
+    Cuts do not overlap. Each is a spherical 2-means of at most `max_rounds` rounds whose clusters
+    have the sizes that the cut asks for.
+    """
+    scratch = parallel.PerThread(lambda: np.zeros(rows.shape[1], np.float32))
+
+    def separate(cut: Cut) -> IntArray:
+        own = order[cut.start : cut.end].copy()
+        bisect(
+            rows.indptr, rows.indices, rows.data, own, cut.split - cut.start, max_rounds, cut.seed,
+            scratch.value,
+        )  # fmt: skip
+        return own
+
+    order = order.copy()
+    for cut, own in zip(cuts, parallel.run(separate, cuts, n_jobs=n_jobs), strict=True):
+        order[cut.start : cut.end] = own
+    return order
+
+
+def arrange(
+    rows: csr_matrix,
+    order: IntArray,
+    layers: Sequence[Borders],
+    seed: int,
+    *,
+    max_rounds: int = 20,
+    n_jobs: int | None = -1,
+    done: Callable[[int], object] | None = None,
+) -> IntArray:
+    """Return `order`, numbers of `rows`, with similar rows between two borders of each layer.
+
+    Borders of coarse clusters come before those of the finer clusters within them; each layer goes
+    from 0 to the length of `order`. `done(n)` is called after every `n` cuts. Any `n_jobs` gives
+    the same order.
+
+    >>> rows = csr_matrix(np.eye(2, dtype=np.float32)[[0, 1, 0, 1]])
+    >>> arrange(rows, np.arange(4, dtype=np.int32), [np.array([0, 2, 4])], seed=0)
+    array([0, 2, 1, 3], dtype=int32)
+    """
+    coarse = np.array([0, len(order)])
+    for fine in layers:
+        pending = [fine[i : j + 1] for i, j in pairwise(np.searchsorted(fine, coarse))]
+        while pending := [borders for borders in pending if len(borders) > 2]:
+            cuts = [_middle(borders, seed) for borders in pending]
+            order = cut_all(rows, order, cuts, max_rounds=max_rounds, n_jobs=n_jobs)
+            if done is not None:
+                done(len(cuts))
+            pending = [half for borders in pending for half in _halves(borders)]
+        coarse = fine
+    return order
+
+
+def _halves(borders: Borders) -> tuple[Borders, Borders]:
+    middle = len(borders) // 2
+    return borders[: middle + 1], borders[middle:]
+
+
+def _middle(borders: Borders, seed: int) -> Cut:
+    """Return the cut at the middle border."""
+    start, split, end = borders[[0, len(borders) // 2, -1]].tolist()
+    return Cut(start, split, end, (seed * 1_000_003 + start * 8191 + end) & 0x7FFFFFFF)

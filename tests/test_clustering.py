@@ -1,0 +1,68 @@
+"""If these fail, similar labels do not share a leaf, or a tree depends on who computes it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from umpteen import parallel
+from umpteen.clustering import Cut, arrange, cut_all
+
+LAYERS = [np.array([0, 30, 60]), np.array([0, 10, 30, 45, 60])]
+
+
+def random_rows(n=60, seed=0):
+    random = np.random.default_rng(seed)
+    table = random.normal(size=(n, 12)) * (random.random((n, 12)) < 0.4)
+    return csr_matrix(table, dtype=np.float32)
+
+
+def read_only(values):
+    order = np.array(values, np.int32)
+    order.setflags(write=False)
+    return order
+
+
+class FromTheLast:
+    """An engine that begins with the last task."""
+
+    def map(self, function, items):
+        items = list(items)
+        return [function(item) for item in items[::-1]][::-1]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_who_computes_the_cuts_makes_no_difference(n_jobs):
+    """Tasks return their part and write nowhere: not even into the order that they are given."""
+    rows, start = random_rows(), read_only(range(60))
+    with parallel.engine(FromTheLast()):
+        expected = arrange(rows, start, LAYERS, seed=3)
+    np.testing.assert_array_equal(arrange(rows, start, LAYERS, seed=3, n_jobs=n_jobs), expected)
+    assert (arrange(rows, start, LAYERS, seed=4, n_jobs=n_jobs) != expected).any()
+
+
+def test_finer_borders_arrange_within_coarser_ones():
+    rows, start = random_rows(), read_only(range(60))
+    coarse, fine = (arrange(rows, start, LAYERS[:n], seed=0) for n in (1, 2))
+    assert sorted(fine) == list(range(60))
+    for begin, end in pairwise(LAYERS[0]):
+        assert set(fine[begin:end]) == set(coarse[begin:end])
+    assert (fine != coarse).any()
+
+
+def test_clusters_that_are_plain_to_see_are_found_and_counted():
+    rows = csr_matrix(np.eye(4, dtype=np.float32)[np.arange(60) % 4])
+    cuts = []
+    order = arrange(rows, read_only(range(60)), [np.arange(0, 61, 15)], seed=0, done=cuts.append)
+    assert [len(set(cluster % 4)) for cluster in np.split(order, 4)] == [1, 1, 1, 1]
+    assert sum(cuts) == 3
+
+
+def test_a_cut_moves_only_what_is_between_its_ends():
+    rows, start = random_rows(), read_only(np.random.default_rng(1).permutation(60))
+    order = cut_all(rows, start, [Cut(20, 27, 40, seed=5)], max_rounds=20, n_jobs=1)
+    np.testing.assert_array_equal(order[:20], start[:20])
+    np.testing.assert_array_equal(order[40:], start[40:])
+    assert set(order[20:40]) == set(start[20:40])
+    assert (order != start).any()
