@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from umpteen.neural import Bag, NeuralClassifier, Recipe, recipe
+from umpteen.neural import Bag, Blueprint, NeuralClassifier, blueprint
 
 RATES = (1e-3, 3e-3, 1e-2)
 
@@ -25,7 +25,7 @@ class Training:
     rates: Mapping[str, float] = field(default_factory=dict)  # of heads that have another
     tried: str = ""  # before it was chosen, on held-out training samples
 
-    def rate(self, head: Recipe) -> float:
+    def rate(self, head: Blueprint) -> float:
         """The learning rate of a head."""
         return self.rates.get(_name(head), self.learning_rate)
 
@@ -39,10 +39,10 @@ class Training:
             "that is best on a tenth of the training samples, held out, is kept"
         )
 
-    def network(self, head: Recipe, seed: int, **options: Any) -> NeuralClassifier:
+    def network(self, head: Blueprint, seed: int, **options: Any) -> NeuralClassifier:
         """Words as a `Bag`, unless another encoder is given."""
         settings: dict[str, Any] = {
-            "encoder": recipe(Bag, dim=self.dim), "epochs": self.epochs, "patience": 4,
+            "encoder": blueprint(Bag, dim=self.dim), "epochs": self.epochs, "patience": 4,
             "batch_size": self.batch_size, "learning_rate": self.rate(head),
         }  # fmt: skip
         return NeuralClassifier(
@@ -75,5 +75,5 @@ STACKS = {  # by the number of images
 QUICK = Training(4, batch_size=32, dim=64, learning_rate=2e-2)
 
 
-def _name(head: Recipe) -> str:
+def _name(head: Blueprint) -> str:
     return head.path.rpartition(".")[2]

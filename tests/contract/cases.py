@@ -57,7 +57,7 @@ def _are_many(X: Any) -> bool:
 
 
 def _narrow() -> Any:
-    return umpteen.neural.recipe(umpteen.neural.Bag, dim=16)
+    return umpteen.neural.blueprint(umpteen.neural.Bag, dim=16)
 
 
 CASES = {

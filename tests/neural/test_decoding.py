@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 import umpteen as um
 from umpteen.collapse import NearestSet, OneVsAll
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
-from umpteen.neural import MLP, recipe
+from umpteen.neural import MLP, blueprint
 
 DECODERS = [NearestSet(), NearestSet(unseen=True), OneVsAll(cost=10.0, at_least_one=True)]
 
@@ -29,7 +29,7 @@ def data(n=160, n_labels=5):
 
 def model(**parameters):
     defaults = {
-        "encoder": recipe(MLP, dim=16), "head": "etf", "epochs": 30, "learning_rate": 1e-2,
+        "encoder": blueprint(MLP, dim=16), "head": "etf", "epochs": 30, "learning_rate": 1e-2,
         "random_state": 0,
     }  # fmt: skip
     return um.NeuralClassifier(**{**defaults, **parameters})

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix, random_array
 
 import umpteen as um
 from umpteen.errors import ModelCorruptError, ModelPathError, ParameterError
-from umpteen.neural import MLP, Bag, FullHead, recipe
+from umpteen.neural import MLP, Bag, FullHead, blueprint
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.optimizers import clip_gradients, make_optimizers, rate_factor
 from umpteen.neural.row_adam import RowAdam
@@ -34,7 +34,7 @@ def data(n=240, n_features=40, n_labels=12):
 
 def model(**parameters):
     defaults = {
-        "encoder": recipe(Bag, dim=8, residual=True, dropout=0.3), "epochs": 4, "batch_size": 32,
+        "encoder": blueprint(Bag, dim=8, residual=True, dropout=0.3), "epochs": 4, "batch_size": 32,
         "learning_rate": 1e-2, "averaging": 0.5, "clip": 1.0, "random_state": 0,
     }  # fmt: skip
     return um.NeuralClassifier(**{**defaults, **parameters})
@@ -79,7 +79,7 @@ def test_an_interrupted_run_ends_in_the_same_bits(n_saves, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
-@pytest.mark.parametrize("encoder", [recipe(MLP, dim=8), recipe(Bag, dim=8, sparse=False)])
+@pytest.mark.parametrize("encoder", [blueprint(MLP, dim=8), blueprint(Bag, dim=8, sparse=False)])
 def test_every_optimizer_is_continued(optimizer, encoder, tmp_path, monkeypatch):
     X, Y = data()
     parts = {"optimizer": optimizer, "encoder": encoder, "validation_fraction": 0.0}

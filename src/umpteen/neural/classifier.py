@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import FeaturesError
+from umpteen.neural.blueprints import ENCODERS, HEADS, Blueprint, as_blueprint
 from umpteen.neural.checkpoint import Keeper, arrays_of
 from umpteen.neural.decoding import Decoder, check_decoder, decode, fit_decoder
 from umpteen.neural.device import find_device, one_thread, seeded
@@ -22,7 +23,6 @@ from umpteen.neural.fitting import choose_encoder, flat, image_shape_of, learn_i
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import OPTIMIZERS, SCHEDULES, make_optimizers
-from umpteen.neural.recipes import ENCODERS, HEADS, Recipe, as_recipe
 from umpteen.neural.run import Run
 from umpteen.neural.samples import Samples, hold_out
 from umpteen.neural.stored_weights import StoredWeights
@@ -54,9 +54,9 @@ class NeuralClassifier(ExtremeClassifier):
     `(n, channels, height, width)`; `"auto"` chooses by what `X` is. **Head**: `"full"`, the plain
     last layer; `"product"`, `"cascade"` and `"sampling"` of `umpteen.multihead` and `"etf"` of
     `umpteen.collapse` are for last layers that are too big, `"powerset"` is for sets of labels.
-    Options go into a recipe: `um.neural.recipe(um.neural.Bag, dim=512)`. A head is made for the
-    labels seen in training, or, where numbers of labels mean something to it (digits of a code),
-    for `all_labels` from 0 on.
+    Options go into a blueprint: `um.neural.blueprint(um.neural.Bag, dim=512)`. A head is made for
+    the labels seen in training, or, where numbers of labels mean something to it (digits of a
+    code), for `all_labels` from 0 on.
 
     **Decoder**: with `NearestSet()` or `OneVsAll()` of `umpteen.collapse`, `predict` answers with
     whole label sets, of as many labels as each sample needs; the decoder is fitted on the features
@@ -89,8 +89,8 @@ class NeuralClassifier(ExtremeClassifier):
 
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("checkpoint",)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "encoder": [StrOptions({"auto", *ENCODERS}), Recipe],
-        "head": [StrOptions(set(HEADS)), Recipe],
+        "encoder": [StrOptions({"auto", *ENCODERS}), Blueprint],
+        "head": [StrOptions(set(HEADS)), Blueprint],
         "decoder": [object],  # `check_decoder` looks closer
         "all_labels": ["boolean"],
         "epochs": _POSITIVE,
@@ -113,8 +113,8 @@ class NeuralClassifier(ExtremeClassifier):
         "verbose": VERBOSE,
     }
 
-    encoder_: Recipe
-    head_: Recipe
+    encoder_: Blueprint
+    head_: Blueprint
     inputs_: Annotated[Inputs, Given("features")]
     image_shape_: list[int]  # empty for rows
     seen_labels_: Annotated[npt.NDArray[np.int32], Shape("seen"), NotEmpty(), Index("labels")]
@@ -124,8 +124,8 @@ class NeuralClassifier(ExtremeClassifier):
 
     def __init__(
         self,
-        encoder: str | Recipe = "auto",
-        head: str | Recipe = "full",
+        encoder: str | Blueprint = "auto",
+        head: str | Blueprint = "full",
         *,
         decoder: Decoder | None = None,
         all_labels: bool = False,
@@ -288,10 +288,10 @@ class NeuralClassifier(ExtremeClassifier):
             return run_tasks(of_block, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
 
     def _choose_parts(self, X: Features, image_shape: list[int], labels: csr_matrix) -> None:
-        """The encoder and the head for this data, with all that their recipes need."""
+        """The encoder and the head for this data, with all that their blueprints need."""
         self.image_shape_ = image_shape
         self.encoder_ = choose_encoder(self.encoder, X, image_shape)
-        self.head_ = as_recipe(self.head, HEADS).with_default_loss(self.single_label_)
+        self.head_ = as_blueprint(self.head, HEADS).with_default_loss(self.single_label_)
         self.inputs_ = learn_inputs(self.encoder_, X)
         seen = np.flatnonzero(labels.getnnz(axis=0))
         self.seen_labels_ = (
@@ -322,9 +322,9 @@ class NeuralClassifier(ExtremeClassifier):
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: parts larger than all of its weights."""
         most = max(_FEW, sum(array.size for array in self.weights_.values()))
-        for recipe in (self.encoder_, self.head_):
-            if recipe.largest_size() > most:
-                yield f"has {most:,} weights, which is too few for {recipe}"
+        for blueprint in (self.encoder_, self.head_):
+            if blueprint.largest_size() > most:
+                yield f"has {most:,} weights, which is too few for {blueprint}"
         for shape in (self.image_shape_, self.encoder_.options.get("image_shape")):
             sides = list(shape or [self.n_features_in_])
             if not all(type(side) is int for side in sides) or prod(sides) != self.n_features_in_:

@@ -6,27 +6,27 @@ import numpy as np
 from scipy import sparse
 
 from umpteen.errors import FeaturesError
+from umpteen.neural.blueprints import ENCODERS, Blueprint, as_blueprint
 from umpteen.neural.inputs import Inputs
-from umpteen.neural.recipes import ENCODERS, Recipe, as_recipe
 from umpteen.validation import Features
 
 _DENSE = 1 / 3  # from this share of non-zero entries on, rows are treated as dense
 
 
-def choose_encoder(encoder: str | Recipe, X: Features, image_shape: list[int]) -> Recipe:
+def choose_encoder(encoder: str | Blueprint, X: Features, image_shape: list[int]) -> Blueprint:
     """The encoder that is meant, with the shape of images if it takes these.
 
     `X` has images as rows; `image_shape` is that of `image_shape_of` before.
     """
-    chosen = as_recipe(_suited(X, image_shape) if encoder == "auto" else encoder, ENCODERS)
+    chosen = as_blueprint(_suited(X, image_shape) if encoder == "auto" else encoder, ENCODERS)
     if chosen.find().kind != "images":
         return chosen
     shape = tuple(chosen.options.get("image_shape", image_shape))
     _check_image_shape(shape, X.shape)
-    return Recipe(chosen.path, {**chosen.options, "image_shape": shape})
+    return Blueprint(chosen.path, {**chosen.options, "image_shape": shape})
 
 
-def learn_inputs(encoder: Recipe, X: Features) -> Inputs:
+def learn_inputs(encoder: Blueprint, X: Features) -> Inputs:
     """How rows become batches of this encoder."""
     kind = encoder.find().kind
     n_channels = encoder.options["image_shape"][0] if kind == "images" else None

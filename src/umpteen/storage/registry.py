@@ -17,6 +17,7 @@ Upgrade: TypeAlias = Callable[[Members, Members], object]
 MOVED: dict[tuple[str, str], tuple[str, str]] = {
     ("umpteen.tagger.held_out", "HeldOut"): ("umpteen.tagger.calibration", "HeldOut"),
     ("umpteen.softmax.training", "Kept"): ("umpteen.softmax.training", "Checkpoint"),
+    ("umpteen.neural.recipes", "Recipe"): ("umpteen.neural.blueprints", "Blueprint"),
     ("umpteen.softmax.settings", "Recipe"): ("umpteen.softmax.settings", "SoftmaxRecipe"),
 }
 """Where classes of ours went, as (module, name): old models name them by where they were."""

@@ -1,4 +1,4 @@
-"""Recipes: which encoder or head, with which options, as something that can be saved."""
+"""Blueprints: which encoder or head, with which options, as something that can be saved."""
 
 import re
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -29,8 +29,8 @@ _OURS = re.compile(r"umpteen(\.(?!__)\w+)+")
 
 @storable
 @dataclass(frozen=True)
-class Recipe:
-    """A module that is built once its sizes are known; `recipe` makes one."""
+class Blueprint:
+    """A module that is built once its sizes are known; `blueprint` makes one."""
 
     path: str  # of a class of this package
     options: dict[str, Any] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Recipe:
         module, _, name = self.path.rpartition(".")
         if not _OURS.fullmatch(self.path):
             raise ParameterError(
-                f"{self.path} is not of this package, so no recipe can name it: a saved model "
+                f"{self.path} is not of this package, so no blueprint can name it: a saved model "
                 "must not bring code. Use the parts of umpteen.neural in a loop of your own"
             )
         try:
@@ -74,12 +74,12 @@ class Recipe:
         options = {name: each for name, each in self.options.items() if name != "seed"}
         return max((_largest(each) for each in options.values()), default=0)
 
-    def with_default_loss(self, single_label: bool) -> "Recipe":
+    def with_default_loss(self, single_label: bool) -> "Blueprint":
         """With the `default_loss` of the class, where it has one and none was chosen."""
         default = getattr(self.find(), "default_loss", None)
         if default is None or "loss" in self.options:
             return self
-        return Recipe(self.path, {**self.options, "loss": default(single_label)})
+        return Blueprint(self.path, {**self.options, "loss": default(single_label)})
 
 
 def _largest(value: Any) -> int:
@@ -90,20 +90,20 @@ def _largest(value: Any) -> int:
     return int(value) if isinstance(value, int | np.integer) else 0
 
 
-def recipe(cls: type[nn.Module], **options: Any) -> Recipe:
+def blueprint(cls: type[nn.Module], **options: Any) -> Blueprint:
     """How to build an encoder or a head of this package, for `NeuralClassifier`.
 
     Sizes (features in, labels out) are left out: they are known at `fit`.
 
     >>> from umpteen.neural import FullHead
-    >>> recipe(FullHead, loss="bce")
-    Recipe(path='umpteen.neural.full.FullHead', options={'loss': 'bce'})
+    >>> blueprint(FullHead, loss="bce")
+    Blueprint(path='umpteen.neural.full.FullHead', options={'loss': 'bce'})
     """
-    made = Recipe(f"{cls.__module__}.{cls.__qualname__}", options)
+    made = Blueprint(f"{cls.__module__}.{cls.__qualname__}", options)
     made.find()
     return made
 
 
-def as_recipe(value: str | Recipe, names: dict[str, str]) -> Recipe:
-    """What a short name stands for; a recipe is one already."""
-    return value if isinstance(value, Recipe) else Recipe(names[value])
+def as_blueprint(value: str | Blueprint, names: dict[str, str]) -> Blueprint:
+    """What a short name stands for; a blueprint is one already."""
+    return value if isinstance(value, Blueprint) else Blueprint(names[value])
