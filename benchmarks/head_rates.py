@@ -68,7 +68,7 @@ def rows(
     task: Task, training: Training, heads: dict[str, Blueprint], rates: list[float], n_seeds: int
 ) -> Iterator[list[str]]:
     conv = blueprint(Conv, dim=training.dim, width=stacked.CONV_WIDTH)
-    images = {"encoder": conv, "all_labels": True}
+    images = {"encoder": conv, "recipe__all_labels": True}
     options = images if task.X.ndim == 4 else {}
     for label, head in heads.items():
         found = []

@@ -13,7 +13,7 @@ from papers.collapse.stacking import Images, stack_images
 from papers.sets import train_and_test
 from umpteen.collapse import EtfHead
 from umpteen.metrics import CollapseMeasures, collapse_measures
-from umpteen.neural import Conv, NeuralClassifier, blueprint
+from umpteen.neural import Conv, NetworkRecipe, NeuralClassifier, blueprint
 
 SETS = {"MNIST": "images/mnist", "Fashion-MNIST": "images/fashion-mnist"}
 _N_DEV = 10_000  # training images that only make samples to choose by
@@ -120,10 +120,10 @@ class Training:
                 weight_penalty=self.weight_penalty,
             ),
         }
+        recipe = NetworkRecipe(weight_decay=self.weight_decay, validation_fraction=0.0)
         return NeuralClassifier(
             **{**settings, **options}, epochs=self.epochs, learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay, batch_size=self.batch_size, validation_fraction=0.0,
-            random_state=seed, n_jobs=1, verbose=False,
+            batch_size=self.batch_size, recipe=recipe, random_state=seed, n_jobs=1, verbose=False,
         )  # fmt: skip
 
 

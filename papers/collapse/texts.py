@@ -13,7 +13,7 @@ from papers.drawing import lines
 from papers.multihead.tasks import Task, texts_task
 from papers.sets import available
 from umpteen.collapse import EtfHead
-from umpteen.neural import Bag, NeuralClassifier, blueprint
+from umpteen.neural import Bag, NetworkRecipe, NeuralClassifier, blueprint
 
 _SETS = ("cooking", "debian-tags")
 _DIM = 64
@@ -79,7 +79,7 @@ def _curve(caption: str, X: csr_matrix, Y: csr_matrix, epochs: int) -> Iterator[
     head = blueprint(EtfHead, learned=True, feature_penalty=0.05, weight_penalty=0.01)
     model = NeuralClassifier(
         encoder=blueprint(Bag, dim=_DIM, linear=True), head=head, epochs=epochs, learning_rate=1e-2,
-        batch_size=64, validation_fraction=0.0, random_state=0, n_jobs=1, verbose=False,
+        batch_size=64, recipe=NetworkRecipe(validation_fraction=0.0), n_jobs=1, verbose=False,
     ).fit(X, Y, watch=course)  # fmt: skip
     yield lines(
         f"{caption}: all measures, on a logarithmic axis", course.epochs, course.curves(),

@@ -69,7 +69,7 @@ def _stacks(n_samples: int, chosen: Mapping[int, Training], n_seeds: int) -> Ite
 def _trained(task: Task, size: int, training: Training, n_seeds: int) -> dict[str, Floats]:
     encoder = blueprint(Conv, dim=training.dim, width=CONV_WIDTH)
     made = {
-        name: partial(training.network, head, encoder=encoder, all_labels=True)
+        name: partial(training.network, head, encoder=encoder, recipe__all_labels=True)
         for name, head in heads(size).items()
     }
     return repeated(task, made, n_seeds)

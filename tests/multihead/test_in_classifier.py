@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 import umpteen as um
 from umpteen.errors import LabelsError
 from umpteen.multihead import CascadeHead, LabelCode, PowersetHead, ProductHead, SamplingHead
-from umpteen.neural import blueprint
+from umpteen.neural import NetworkRecipe, blueprint
 
 N_LABELS = 12
 
@@ -63,7 +63,7 @@ def test_the_digits_of_unseen_labels_stay_theirs(head_class, tmp_path):
     X, _, classes = samples()
     rows = classes != 5
     head = blueprint(head_class, lengths=[4, 3])
-    trained = model(head, all_labels=True).fit(X[rows], classes[rows])
+    trained = model(head, recipe=NetworkRecipe(all_labels=True)).fit(X[rows], classes[rows])
     assert trained.n_labels_ == N_LABELS
     np.testing.assert_array_equal(trained.seen_labels_, np.arange(N_LABELS))
     np.testing.assert_array_equal(trained.predict(X[rows]), classes[rows])
@@ -79,7 +79,7 @@ def test_a_product_answers_with_a_class_it_has_never_seen():
     X = csr_matrix(np.concatenate([np.eye(4)[classes // 3], np.eye(3)[classes % 3]], axis=1))
     rows = classes != 5
     head = blueprint(ProductHead, lengths=[4, 3])
-    trained = model(head, all_labels=True).fit(X[rows], classes[rows])
+    trained = model(head, recipe=NetworkRecipe(all_labels=True)).fit(X[rows], classes[rows])
     assert trained.score(X, classes) == 1.0
     assert model(head).fit(X[rows], classes[rows]).score(X, classes) < 1.0
 
@@ -93,7 +93,7 @@ def test_an_order_of_labels_is_saved(tmp_path):
     assert um.load(tmp_path / "model").predict_topk(X, k=12) == trained.predict_topk(X, k=12)
 
 
-def test_sets_as_a_recipe():
+def test_sets_as_a_blueprint():
     _, Y, _ = samples()
     trained = model(blueprint(PowersetHead, labels_per_head=6)).fit(Y, Y)
     assert um.metrics.precision_at_k(Y, trained.predict_topk(Y, k=2), 2) > 0.99

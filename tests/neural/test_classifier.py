@@ -1,6 +1,8 @@
 """NeuralClassifier beyond the contract: kinds of input, blueprints, folders."""
 
 import pickle
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from sklearn.base import clone
 
 import umpteen as um
 from umpteen.errors import FeaturesError, ParameterError
-from umpteen.neural import MLP, Bag, Blueprint, Conv, FullHead, blueprint
+from umpteen.neural import MLP, Bag, Blueprint, Conv, FullHead, NetworkRecipe, blueprint
 
 
 def images(n=120, side=12, channels=1):
@@ -89,7 +91,7 @@ def test_the_loss_follows_from_the_labels():
     assert chosen.fit(X, indicator).head_.options == {"loss": "pick_all_labels"}
 
 
-def test_recipes_are_parameters_like_others(tmp_path):
+def test_blueprints_are_parameters_like_others(tmp_path):
     X, y = images(n=30, side=4)
     X = X.reshape(30, -1)
     model = small(encoder=blueprint(MLP, dim=4), head=blueprint(FullHead, loss="bce"), epochs=1)
@@ -104,7 +106,7 @@ def test_recipes_are_parameters_like_others(tmp_path):
     assert pickle.loads(pickle.dumps(model)).predict_topk(X) == model.predict_topk(X)
 
 
-def test_recipes_name_only_our_modules():
+def test_blueprints_name_only_our_modules():
     import torch
 
     with pytest.raises(ParameterError, match="not of this package"):
@@ -133,3 +135,23 @@ def test_labels_are_numbered_as_in_training():
     assert model.n_labels_ == 28
     np.testing.assert_array_equal(model.seen_labels_, [7, 17, 27])
     assert set(model.predict(X.reshape(60, -1)).tolist()) == {7, 17, 27}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"optimizer": "luck"}, {"schedule": "whenever"}, {"warmup": 1.5}, {"averaging": -1},
+     {"max_seconds": 0}, {"patience": 0}, {"validation_fraction": 1}],
+)  # fmt: skip
+def test_bad_settings_of_a_recipe_are_refused_when_it_is_made(settings):
+    with pytest.raises(ParameterError, match=next(iter(settings))):
+        NetworkRecipe(**settings)
+
+
+def test_settings_of_the_first_version_become_a_recipe(tmp_path):
+    """Models of the first version had them as parameters."""
+    golden = Path(__file__).parents[1] / "storage/golden/0.1/NeuralClassifier-code.zip"
+    with zipfile.ZipFile(golden) as archive:
+        archive.extractall(tmp_path)
+    model = um.load(tmp_path)
+    assert model.recipe == NetworkRecipe(all_labels=True)
+    assert model.get_params()["recipe__all_labels"] is True

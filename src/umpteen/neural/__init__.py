@@ -15,6 +15,7 @@ from umpteen.neural.encoders import MLP, Bag, Conv, Residual  # noqa: E402
 from umpteen.neural.full import FullHead  # noqa: E402
 from umpteen.neural.head import Head  # noqa: E402
 from umpteen.neural.inputs import SparseRows  # noqa: E402
+from umpteen.neural.recipe import NetworkRecipe  # noqa: E402
 from umpteen.neural.targets import Targets  # noqa: E402
 from umpteen.neural.texts import TextEncoder  # noqa: E402
 
@@ -25,6 +26,7 @@ __all__ = [
     "Conv",
     "FullHead",
     "Head",
+    "NetworkRecipe",
     "NeuralClassifier",
     "Residual",
     "SparseRows",

@@ -21,7 +21,7 @@ class Counters:
     batch: int = 0
     loss_sum: float = 0.0  # of the epoch's batches so far
     losses: list[float] = field(default_factory=list)  # mean of each epoch
-    scores: list[float] = field(default_factory=list)  # on held-out samples, after each epoch
+    scores: list[float] = field(default_factory=list)  # on the validation split, after each epoch
     best_epoch: int = -1  # the first with the best score
     n_averaged: int = 0
     seconds: float = 0.0
