@@ -23,8 +23,25 @@ Rows = npt.NDArray[np.intp]
 _BLOCK_ROWS = 512
 
 
+class Shuffled:
+    """What has a length, in batches whose order is another one in each epoch."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def n_batches(self, size: int) -> int:
+        """Return the number of batches of an epoch; the last may be smaller."""
+        return -(-len(self) // size)
+
+    def batches(self, epoch: int, settings: "Settings") -> list[Rows]:
+        """Return the rows of each batch of an epoch, in an order that the seed decides."""
+        order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
+        size = settings.batch_size
+        return [order[first : first + size] for first in range(0, len(order), size)]
+
+
 @dataclass(frozen=True, eq=False)
-class Samples:
+class Samples(Shuffled):
     """Samples with their labels, as batches on a device."""
 
     X: Features
@@ -38,16 +55,6 @@ class Samples:
     def choose(self, rows: Rows) -> "Samples":
         """Return some of them."""
         return Samples(self.X[rows], self.Y[rows], self.inputs, self.device)
-
-    def n_batches(self, size: int) -> int:
-        """Return the number of batches of an epoch; the last may be smaller."""
-        return -(-len(self) // size)
-
-    def batches(self, epoch: int, settings: "Settings") -> list[Rows]:
-        """Return the rows of each batch of an epoch, in an order that the seed decides."""
-        order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
-        size = settings.batch_size
-        return [order[first : first + size] for first in range(0, len(order), size)]
 
     def batch(self, rows: Rows) -> tuple[Any, Targets]:
         """Return what the encoder takes, and what the head should answer."""

@@ -3,8 +3,9 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -13,8 +14,22 @@ from umpteen.errors import ParameterError
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.optimizers import clip_gradients, rate_factor, set_rate
 from umpteen.neural.run import Run
-from umpteen.neural.samples import Samples, Validation
 from umpteen.progress import Bar
+
+
+class Batches(Protocol):
+    """What is trained on."""
+
+    def n_batches(self, size: int) -> int: ...
+    def batches(self, epoch: int, settings: Any) -> list[Any]: ...
+    def batch(self, rows: Any) -> tuple[Any, Any]: ...
+    def precision(self) -> AbstractContextManager[Any]: ...
+
+
+class Scorer(Protocol):
+    """What tells how good a network is on the validation split."""
+
+    def score(self, network: Any) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -47,8 +62,8 @@ def settings_of(model: Any, n_samples: int, seed: int) -> Settings:
 
 def train(
     run: Run,
-    samples: Samples,
-    validation: Validation | None,
+    samples: Batches,
+    validation: Scorer | None,
     settings: Settings,
     keeper: Keeper,
     bar: Bar,
@@ -105,7 +120,7 @@ def _learn(run: Run, loss: Tensor, settings: Settings) -> None:
     run.counters.loss_sum += value
 
 
-def _end_epoch(run: Run, validation: Validation | None, settings: Settings, late: bool) -> None:
+def _end_epoch(run: Run, validation: Scorer | None, settings: Settings, late: bool) -> None:
     """Validate the weights, keep the best, and decide whether this was the last epoch."""
     now = run.counters
     if not all(bool(torch.isfinite(each).all()) for each in run.network.parameters()):
@@ -130,8 +145,7 @@ def _shown(scores: list[float]) -> dict[str, float]:
 
 def _diverged(what: str, run: Run, settings: Settings) -> ParameterError:
     now = run.counters
-    clip = "" if settings.clip is not None else ", or limit gradients by clip=1.0"
     return ParameterError(
         f"training diverged: {what} in epoch {now.epoch + 1}, batch {now.batch + 1}, with "
-        f"learning_rate={settings.learning_rate:g}; use a tenth of that{clip}"
+        f"learning_rate={settings.learning_rate:g}; use a tenth of that"
     )

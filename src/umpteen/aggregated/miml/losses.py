@@ -25,8 +25,8 @@ class Target:
     def of(cls, counts: csr_matrix, device: torch.device) -> "Target":
         """From a table of counts (bags, labels)."""
         bags = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        parts = (bags, counts.indices.astype(np.int64), counts.data.astype(np.float32))
-        return cls(*(torch.from_numpy(part).to(device) for part in parts))
+        arrays = (bags, counts.indices.astype(np.int64), counts.data.astype(np.float32))
+        return cls(*(torch.from_numpy(array).to(device) for array in arrays))
 
     def per_bag(self, losses: Tensor, n_bags: int) -> Tensor:
         """Mean over bags of the count-weighted mean of a bag's entries."""
