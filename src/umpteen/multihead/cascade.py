@@ -13,8 +13,9 @@ from umpteen.errors import ParameterError
 from umpteen.multihead.cascade_level import CascadeLevel
 from umpteen.multihead.cascade_loss import cross_entropy, sigmoid_loss
 from umpteen.multihead.code import LabelCode
-from umpteen.multihead.coded import CodedHead, check_batch, check_choice, code_for
+from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.neural import Targets
+from umpteen.neural.head import check_batch
 from umpteen.neural.topk import best_labels
 from umpteen.validation import check_k
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.multihead.lengths import balanced_lengths, confusion, descending_lengths
 from umpteen.multihead.orders import clustered_order, shuffled_order
+from umpteen.neural.head import check_range
 from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import Features, check_k
 
@@ -110,8 +111,7 @@ class LabelCode:
 
     def encode(self, labels: Ints) -> Ints:
         """The digits of labels of any shape, along a new last axis; numpy array or tensor."""
-        if labels.size if isinstance(labels, np.ndarray) else labels.numel():
-            _check_range(int(labels.min()), int(labels.max()), self.n_labels)
+        check_range(labels, self.n_labels)
         return self.digits(_look_up(self.places, labels))
 
     def decode(self, digits: Ints) -> Ints:
@@ -158,11 +158,3 @@ def _permutation(order: npt.NDArray, n_labels: int) -> IntArray:
             f"but an array of shape {order.shape} does not"
         )
     return order.astype(np.int64)
-
-
-def _check_range(least: int, most: int, n_labels: int) -> None:
-    if least < 0 or most >= n_labels:
-        raise LabelsError(
-            f"labels run from 0 to {n_labels - 1:,} here, but {least if least < 0 else most:,} "
-            "was given: number them from 0, or make the head for more labels"
-        )

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from umpteen.errors import ParameterError
-from umpteen.multihead.coded import check_batch
 from umpteen.multihead.merging import best_codes
 from umpteen.neural import Head, Targets
+from umpteen.neural.head import check_batch
 from umpteen.neural.topk import best_labels
 from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import check_k

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from umpteen.multihead.code import LabelCode
-from umpteen.multihead.coded import CodedHead, check_batch, check_choice, check_range, code_for
+from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.multihead.product_search import CodeScores
 from umpteen.neural import Targets
+from umpteen.neural.head import check_batch, check_range
 from umpteen.validation import check_k
 
 LOSSES = ("softmax", "joint", "bce")

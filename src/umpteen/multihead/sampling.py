@@ -8,10 +8,11 @@ from torch.nn import functional
 
 from umpteen.errors import ParameterError
 from umpteen.multihead.code import LabelCode
-from umpteen.multihead.coded import CodedHead, check_batch, check_choice, code_for
+from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.multihead.draws import distinct_others
 from umpteen.multihead.row_products import row_products
 from umpteen.neural import Targets
+from umpteen.neural.head import check_batch
 from umpteen.neural.topk import best_by_blocks
 from umpteen.validation import check_count
 
