@@ -16,14 +16,14 @@ _MAX_ROUNDS = 20
 
 
 def shuffled_order(n_labels: int, random_state: int | None) -> IntArray:
-    """All labels, in random order."""
+    """Return all labels, in random order."""
     return np.random.default_rng(check_seed(random_state)).permutation(n_labels)
 
 
 def clustered_order(
     label_features: Features, borders: list[IntArray], random_state: int | None
 ) -> IntArray:
-    """All labels, so that those between two borders are similar.
+    """Return all labels, so that those between two borders are similar.
 
     Borders of coarse groups come before those of the finer groups within them. Every cut is a
     spherical 2-means whose halves end at a border, so groups are exactly as large as they must be.
@@ -50,13 +50,13 @@ def _cut(
     seed: int,
     scratch: npt.NDArray[np.float32],
 ) -> None:
-    """Sort `order`, in place, into the parts between the borders."""
+    """Sort `order`, in place, into groups between the borders."""
     if len(borders) <= 2:
         return
     middle = len(borders) // 2
     start, split, end = (int(borders[i]) for i in (0, middle, -1))
     here = (seed * 1_000_003 + start * 8191 + end) & 0x7FFFFFFF
-    part = order[start:end]
-    bisect(rows.indptr, rows.indices, rows.data, part, split - start, _MAX_ROUNDS, here, scratch)
+    labels = order[start:end]
+    bisect(rows.indptr, rows.indices, rows.data, labels, split - start, _MAX_ROUNDS, here, scratch)
     _cut(rows, order, borders[: middle + 1], seed, scratch)
     _cut(rows, order, borders[middle:], seed, scratch)

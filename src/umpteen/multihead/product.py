@@ -72,7 +72,7 @@ class ProductHead(CodedHead):
         return self._code_scores(features).topk(self.n_best(k), features.dtype)
 
     def log_proba(self, features: Tensor, labels: Tensor) -> Tensor:
-        """Log-probabilities of `labels`, `(n, m)`, among all labels of each sample."""
+        """Return log-probabilities of `labels`, `(n, m)`, among all labels of each sample."""
         check_batch(self, features)
         check_range(labels, self.n_labels)
         scores = self._code_scores(features)

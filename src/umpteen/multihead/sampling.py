@@ -9,8 +9,8 @@ from torch.nn import functional
 from umpteen.errors import ParameterError
 from umpteen.multihead.code import LabelCode
 from umpteen.multihead.coded import CodedHead, check_choice, code_for
-from umpteen.multihead.draws import distinct_others
 from umpteen.multihead.row_products import row_products
+from umpteen.multihead.sampled_groups import distinct_others
 from umpteen.neural import Targets
 from umpteen.neural.head import check_batch
 from umpteen.neural.topk import best_by_blocks
@@ -65,7 +65,7 @@ class SamplingHead(CodedHead):
 
     @staticmethod
     def default_loss(single_label: bool) -> str:
-        """What suits one class per sample, or several labels."""
+        """Return what suits one class per sample, or several labels."""
         return "softmax" if single_label else "bce"
 
     @property

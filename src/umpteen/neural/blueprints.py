@@ -30,18 +30,18 @@ _OURS = re.compile(r"umpteen(\.(?!__)\w+)+")
 @storable
 @dataclass(frozen=True)
 class Blueprint:
-    """A module that is built once its sizes are known; `blueprint` makes one."""
+    """A module that is built once its sizes are given; `blueprint` makes one."""
 
     path: str  # of a class of this package
     options: dict[str, Any] = field(default_factory=dict)
 
     def find(self) -> Any:
-        """The class."""
+        """Return the class."""
         module, _, name = self.path.rpartition(".")
         if not _OURS.fullmatch(self.path):
             raise ParameterError(
                 f"{self.path} is not of this package, so no blueprint can name it: a saved model "
-                "must not bring code. Use the parts of umpteen.neural in a loop of your own"
+                "must not bring code. Use the modules of umpteen.neural in a loop of your own"
             )
         try:
             found = getattr(import_module(module), name, None)
@@ -57,7 +57,7 @@ class Blueprint:
         return found
 
     def build(self, *sizes: Any) -> Any:
-        """The module for these sizes: `cls(*sizes, **options)`.
+        """Return the module for these sizes: `cls(*sizes, **options)`.
 
         A class with a method `for_labels` is built by that: where the constructor wants more than
         `(in_features, n_labels)`.
@@ -75,7 +75,7 @@ class Blueprint:
         return max((_largest(each) for each in options.values()), default=0)
 
     def with_default_loss(self, single_label: bool) -> "Blueprint":
-        """With the `default_loss` of the class, where it has one and none was chosen."""
+        """Return it with the `default_loss` of the class, if there is one and none was chosen."""
         default = getattr(self.find(), "default_loss", None)
         if default is None or "loss" in self.options:
             return self
@@ -91,9 +91,9 @@ def _largest(value: Any) -> int:
 
 
 def blueprint(cls: type[nn.Module], **options: Any) -> Blueprint:
-    """How to build an encoder or a head of this package, for `NeuralClassifier`.
+    """Return how to build an encoder or a head of this package, for `NeuralClassifier`.
 
-    Sizes (features in, labels out) are left out: they are known at `fit`.
+    Sizes (features in, labels out) are left out: `fit` finds them.
 
     >>> from umpteen.neural import FullHead
     >>> blueprint(FullHead, loss="bce")
@@ -105,5 +105,5 @@ def blueprint(cls: type[nn.Module], **options: Any) -> Blueprint:
 
 
 def as_blueprint(value: str | Blueprint, names: dict[str, str]) -> Blueprint:
-    """What a short name stands for; a blueprint is one already."""
+    """Return what a short name stands for; a blueprint is one already."""
     return value if isinstance(value, Blueprint) else Blueprint(names[value])

@@ -14,7 +14,7 @@ _DENSE = 1 / 3  # from this share of non-zero entries on, rows are treated as de
 
 
 def choose_encoder(encoder: str | Blueprint, X: Features, image_shape: list[int]) -> Blueprint:
-    """The encoder that is meant, with the shape of images if it takes these.
+    """Return the encoder that is meant, with the shape of images if it takes these.
 
     `X` has images as rows; `image_shape` is that of `image_shape_of` before.
     """
@@ -27,19 +27,19 @@ def choose_encoder(encoder: str | Blueprint, X: Features, image_shape: list[int]
 
 
 def learn_inputs(encoder: Blueprint, X: Features) -> Inputs:
-    """How rows become batches of this encoder."""
+    """Return how rows become batches of this encoder."""
     kind = encoder.find().kind
     n_channels = encoder.options["image_shape"][0] if kind == "images" else None
     return Inputs.learn(X, kind, n_channels)
 
 
 def image_shape_of(X: Any) -> list[int]:
-    """(channels, height, width) of images; empty for rows."""
+    """Return (channels, height, width) of images; empty for rows."""
     return [int(size) for size in X.shape[1:]] if getattr(X, "ndim", 2) == 4 else []
 
 
 def flat(X: Any) -> Any:
-    """Images as rows; rows as they are."""
+    """Return images as rows; rows as they are."""
     return X.reshape(X.shape[0], int(np.prod(X.shape[1:]))) if image_shape_of(X) else X
 
 

@@ -30,7 +30,7 @@ class Counters:
 
 @dataclass
 class Run:
-    """A network on its way, and what is kept of its past."""
+    """A network in training, and the best and averaged weights so far."""
 
     network: Network
     optimizers: list[Optimizer]
@@ -54,7 +54,7 @@ class Run:
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """In the block the network has its averaged weights, if there are any."""
+        """Give the network its averaged weights in the block, if there are any."""
         self._swap()
         try:
             yield
