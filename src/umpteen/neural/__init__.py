@@ -1,8 +1,7 @@
 """Networks: what every neural method shares.
 
-A network is an encoder (`Bag`, `MLP`, `Conv`, `TextEncoder`), which makes features of samples, and
-a `Head`, which chooses labels by them. `NeuralClassifier` trains any of the first with any of the
-second.
+A network is an encoder (`Bag`, `MLP`, `Conv`), which makes features of samples, and a `Head`, which
+chooses labels by them. `NeuralClassifier` trains any of the first with any of the second.
 """
 
 from umpteen.extras import require
@@ -17,7 +16,6 @@ from umpteen.neural.head import Head  # noqa: E402
 from umpteen.neural.inputs import SparseRows  # noqa: E402
 from umpteen.neural.recipe import NetworkRecipe  # noqa: E402
 from umpteen.neural.targets import Targets  # noqa: E402
-from umpteen.neural.texts import TextEncoder  # noqa: E402
 
 __all__ = [
     "MLP",
@@ -31,6 +29,5 @@ __all__ = [
     "Residual",
     "SparseRows",
     "Targets",
-    "TextEncoder",
     "blueprint",
 ]

@@ -49,11 +49,6 @@ class Blueprint:
             raise MissingExtraError(f"{self.path} is not installed: {error}") from error
         if not (isinstance(found, type) and issubclass(found, nn.Module)):
             raise ParameterError(f"{self.path} is not a module of a network")
-        if getattr(found, "kind", "") == "texts":
-            raise ParameterError(
-                f"{self.path} opens files, which a saved model must not do: use it in your own "
-                "training loop, or use umpteen.text.SentenceVectors in a Tagger"
-            )
         return found
 
     def build(self, *sizes: Any) -> Any:
