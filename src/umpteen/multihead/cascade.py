@@ -15,7 +15,7 @@ from umpteen.multihead.cascade_loss import cross_entropy, sigmoid_loss
 from umpteen.multihead.code import LabelCode
 from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.neural import Targets
-from umpteen.neural.head import check_batch
+from umpteen.neural.head import check_batch, softmax_or_bce
 from umpteen.neural.topk import best_labels
 from umpteen.validation import check_k
 
@@ -77,10 +77,7 @@ class CascadeHead(CodedHead):
             for length, size in zip(self.code.lengths[1:], sizes[1:], strict=True)
         )
 
-    @staticmethod
-    def default_loss(single_label: bool) -> str:
-        """Return what suits one class per sample, or several labels."""
-        return "softmax" if single_label else "bce"
+    default_loss = staticmethod(softmax_or_bce)
 
     @property
     def steps(self) -> list[CascadeLevel]:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from umpteen.errors import ParameterError
-from umpteen.neural.head import Head, check_batch
+from umpteen.neural.head import Head, check_batch, softmax_or_bce
 from umpteen.neural.losses import LOSSES
 from umpteen.neural.targets import Targets
 from umpteen.neural.topk import best_by_blocks
@@ -63,10 +63,7 @@ class FullHead(LinearHead):
         rarity = -math.log(n_labels) if loss == "bce" else 0.0
         self.bias = nn.Parameter(torch.full((n_labels,), rarity))
 
-    @staticmethod
-    def default_loss(single_label: bool) -> str:
-        """Return what suits one class per sample, or several labels."""
-        return "softmax" if single_label else "bce"
+    default_loss = staticmethod(softmax_or_bce)
 
     def loss(self, features: Tensor, targets: Targets) -> Tensor:
         check_batch(self, features, targets)

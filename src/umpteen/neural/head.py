@@ -43,6 +43,11 @@ class Head(nn.Module, ABC):
         return sum(each.numel() for each in self.parameters() if each.requires_grad)
 
 
+def softmax_or_bce(single_label: bool) -> str:
+    """Return the name of the loss that suits one class per sample, or several labels."""
+    return "softmax" if single_label else "bce"
+
+
 def check_batch(head: Head, features: Tensor, targets: Targets | None = None) -> None:
     """Refuse features of another shape, targets of other samples, and labels that do not exist."""
     if features.dim() != 2 or features.shape[1] != head.in_features:
