@@ -20,7 +20,7 @@ from papers.multihead import single, stacked
 from papers.multihead.labels import PAPER_GROUP, cascade
 from papers.multihead.settings import CLASSES, LABELS, RATES, STACKS, Training
 from papers.multihead.tasks import Task, classes_task, scores, texts_task
-from umpteen.neural import Conv, FullHead, Recipe, recipe
+from umpteen.neural import Blueprint, Conv, FullHead, blueprint
 
 SETS = (*CLASSES, *LABELS, *(f"stacks-{size}" for size in STACKS))
 
@@ -41,14 +41,14 @@ def main() -> None:
         Console(width=100).print(table)
 
 
-def case(name: str) -> tuple[Task, Training, dict[str, Recipe]]:
+def case(name: str) -> tuple[Task, Training, dict[str, Blueprint]]:
     """The task of the page, how it is trained there, and its heads."""
     if name in CLASSES:
         task = classes_task(name, False)
         return task, CLASSES[name], single.heads(task.n_labels)
     if name in LABELS:
         task = texts_task(name, False)
-        heads = {"full": recipe(FullHead), "MHC": cascade(task.n_labels, PAPER_GROUP)}
+        heads = {"full": blueprint(FullHead), "MHC": cascade(task.n_labels, PAPER_GROUP)}
         return task, LABELS[name], heads
     size = int(name.removeprefix("stacks-"))
     return stacked.stacks(size, stacked.N_SAMPLES), STACKS[size], stacked.heads(size)
@@ -65,10 +65,10 @@ def held_out(task: Task) -> Task:
 
 
 def rows(
-    task: Task, training: Training, heads: dict[str, Recipe], rates: list[float], n_seeds: int
+    task: Task, training: Training, heads: dict[str, Blueprint], rates: list[float], n_seeds: int
 ) -> Iterator[list[str]]:
-    conv = recipe(Conv, dim=training.dim, width=stacked.CONV_WIDTH)
-    images = {"encoder": conv, "all_labels": True}
+    conv = blueprint(Conv, dim=training.dim, width=stacked.CONV_WIDTH)
+    images = {"encoder": conv, "recipe__all_labels": True}
     options = images if task.X.ndim == 4 else {}
     for label, head in heads.items():
         found = []

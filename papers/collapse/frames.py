@@ -15,7 +15,7 @@ from papers.progress import progress_bar
 from papers.sets import available
 from umpteen.collapse import EtfHead, coherence, fixed_frame, welch_bound
 from umpteen.metrics import precision_at_k, propensity, psp_at_k
-from umpteen.neural import FullHead, Recipe, recipe
+from umpteen.neural import Blueprint, FullHead, blueprint
 
 _SETS = ("eurlex57k", "debian-tags")
 _RATES = (1e-3, 3e-3, 1e-2)
@@ -42,11 +42,11 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _heads() -> dict[str, Recipe]:
+def _heads() -> dict[str, Blueprint]:
     return {
-        "learned, yes or no": recipe(FullHead, loss="bce"),
-        "learned, PAL": recipe(EtfHead, learned=True, normalize=True),
-        "fixed frame, PAL": recipe(EtfHead, normalize=True),
+        "learned, yes or no": blueprint(FullHead, loss="bce"),
+        "learned, PAL": blueprint(EtfHead, learned=True, normalize=True),
+        "fixed frame, PAL": blueprint(EtfHead, normalize=True),
     }
 
 
@@ -82,7 +82,7 @@ def _compare(name: str, quick: bool, training: Training, n_seeds: int) -> Iterat
     )
 
 
-def _best_rate(task: Task, training: Training, head: Recipe) -> float:
+def _best_rate(task: Task, training: Training, head: Blueprint) -> float:
     """By precision on samples held out of training."""
     found = {}
     for rate in _RATES:
@@ -91,7 +91,7 @@ def _best_rate(task: Task, training: Training, head: Recipe) -> float:
     return max(found, key=lambda rate: found[rate])
 
 
-def _run(task: Task, training: Training, head: Recipe, rate: float, seed: int) -> Floats:
+def _run(task: Task, training: Training, head: Blueprint, rate: float, seed: int) -> Floats:
     """Its quality and the seconds that training took."""
     start = time.perf_counter()
     model = training.network(head, seed, learning_rate=rate).fit(task.X, task.Y)

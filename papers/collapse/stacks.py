@@ -13,7 +13,7 @@ from papers.collapse.stacking import Images, stack_images
 from papers.sets import train_and_test
 from umpteen.collapse import EtfHead
 from umpteen.metrics import CollapseMeasures, collapse_measures
-from umpteen.neural import Conv, NeuralClassifier, recipe
+from umpteen.neural import Conv, NetworkRecipe, NeuralClassifier, blueprint
 
 SETS = {"MNIST": "images/mnist", "Fashion-MNIST": "images/fashion-mnist"}
 _N_DEV = 10_000  # training images that only make samples to choose by
@@ -112,18 +112,18 @@ class Training:
     def network(self, seed: int, *, learned: bool = True, **options: Any) -> NeuralClassifier:
         """A small convolutional network, with a last layer that is learned or fixed."""
         settings: dict[str, Any] = {
-            "encoder": recipe(Conv, dim=self.dim, width=8, hidden=256, linear=True),
-            "head": recipe(
+            "encoder": blueprint(Conv, dim=self.dim, width=8, hidden=256, linear=True),
+            "head": blueprint(
                 EtfHead,
                 learned=learned,
                 feature_penalty=self.feature_penalty,
                 weight_penalty=self.weight_penalty,
             ),
         }
+        recipe = NetworkRecipe(weight_decay=self.weight_decay, validation_fraction=0.0)
         return NeuralClassifier(
             **{**settings, **options}, epochs=self.epochs, learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay, batch_size=self.batch_size, validation_fraction=0.0,
-            random_state=seed, n_jobs=1, verbose=False,
+            batch_size=self.batch_size, recipe=recipe, random_state=seed, n_jobs=1, verbose=False,
         )  # fmt: skip
 
 

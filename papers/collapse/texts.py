@@ -13,7 +13,7 @@ from papers.drawing import lines
 from papers.multihead.tasks import Task, texts_task
 from papers.sets import available
 from umpteen.collapse import EtfHead
-from umpteen.neural import Bag, NeuralClassifier, recipe
+from umpteen.neural import Bag, NetworkRecipe, NeuralClassifier, blueprint
 
 _SETS = ("cooking", "debian-tags")
 _DIM = 64
@@ -76,10 +76,10 @@ def _curve(caption: str, X: csr_matrix, Y: csr_matrix, epochs: int) -> Iterator[
     by_number = ", ".join(f"{count:,} with {m}" for m, count in enumerate(of) if count)
     yield f"{caption}: {Y.shape[0]:,} samples ({by_number} label(s)), {Y.shape[1]} labels."
     course = Course(X, Y, moments(epochs))
-    head = recipe(EtfHead, learned=True, feature_penalty=0.05, weight_penalty=0.01)
+    head = blueprint(EtfHead, learned=True, feature_penalty=0.05, weight_penalty=0.01)
     model = NeuralClassifier(
-        encoder=recipe(Bag, dim=_DIM, linear=True), head=head, epochs=epochs, learning_rate=1e-2,
-        batch_size=64, validation_fraction=0.0, random_state=0, n_jobs=1, verbose=False,
+        encoder=blueprint(Bag, dim=_DIM, linear=True), head=head, epochs=epochs, learning_rate=1e-2,
+        batch_size=64, recipe=NetworkRecipe(validation_fraction=0.0), n_jobs=1, verbose=False,
     ).fit(X, Y, watch=course)  # fmt: skip
     yield lines(
         f"{caption}: all measures, on a logarithmic axis", course.epochs, course.curves(),

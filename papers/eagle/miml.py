@@ -29,21 +29,21 @@ TRAINING: dict[int, dict[str, Any]] = {
     50: {"batch_size": 16, "epochs": 12},
 }
 FEW_IMAGES: dict[int, dict[str, Any]] = {
-    4: {"batch_size": 8, "epochs": 60, "patience": 15},
-    50: {"batch_size": 2, "epochs": 120, "patience": 30},
+    4: {"batch_size": 8, "epochs": 60, "recipe__patience": 15},
+    50: {"batch_size": 2, "epochs": 120, "recipe__patience": 30},
 }
 _MASKED = (
-    {"temperature": 1, "loss": "assigned"},
-    {"temperature": 3, "loss": "assigned"},
-    {"temperature": 1, "loss": "list"},
+    {"temperature": 1, "recipe__loss": "assigned"},
+    {"temperature": 3, "recipe__loss": "assigned"},
+    {"temperature": 1, "recipe__loss": "list"},
 )
 CANDIDATES: dict[str, list[dict[str, Any]]] = {
     "Deep-MIML": [
-        {"temperature": 0, "loss": loss, "learning_rate": rate}
+        {"temperature": 0, "recipe__loss": loss, "learning_rate": rate}
         for loss, rate in (("list", 1e-3), ("list", 3e-4), ("assigned", 1e-3))
     ],
-    "EAGLE-0": [{"iterations": 0, **settings} for settings in _MASKED],
-    "EAGLE": [{"iterations": 20, **settings} for settings in _MASKED],
+    "EAGLE-0": [{"recipe__iterations": 0, **settings} for settings in _MASKED],
+    "EAGLE": [{"recipe__iterations": 20, **settings} for settings in _MASKED],
 }
 
 
@@ -109,11 +109,13 @@ class Outcome:
         )
 
     def settings_text(self) -> str:
-        """Such as `loss list, learning rate 0.001`."""
-        shown = [
-            name for name in ("loss", "temperature", "learning_rate") if self.settings.get(name)
-        ]
-        return ", ".join(f"{name.replace('_', ' ')} {self.settings[name]}" for name in shown)
+        """Such as `loss list, rate 0.001`."""
+        shown = {"loss": "recipe__loss", "temperature": "temperature", "rate": "learning_rate"}
+        return ", ".join(
+            f"{name} {self.settings[setting]}"
+            for name, setting in shown.items()
+            if self.settings.get(setting)
+        )
 
 
 def _by_method(outcomes: list[Outcome], cell: Any) -> list[list[Cell]]:
@@ -135,7 +137,7 @@ def _outcomes(n_images: int | None, quick: bool) -> Iterator[Outcome]:
 
 
 def measure(images: Images, size: int, method: str, n_seeds: int, n_tried: int) -> Outcome:
-    """Choose settings on held-out bags of the first seed, then train and test with all seeds."""
+    """Choose settings on the validation split of the first seed, then train with all seeds."""
     candidates = CANDIDATES[method][:n_tried]
     tried = [fit_bags(images, size, 0, settings) for settings in candidates]
     best = int(np.argmax([max(model.validation_scores_) for model in tried]))
@@ -148,6 +150,7 @@ def measure(images: Images, size: int, method: str, n_seeds: int, n_tried: int) 
 def fit_bags(images: Images, size: int, seed: int, settings: dict[str, Any]) -> Any:
     """A network trained on random bags; it needs PyTorch."""
     training = FEW_IMAGES if len(images.X) < 5_000 else TRAINING
-    model = um.CoAttentionMIML(**{**training[size], **settings}, random_state=seed, verbose=False)
+    model = um.CoAttentionMIML(random_state=seed, verbose=False)
+    model.set_params(**training[size], **settings)
     groups, group_labels = images.bags(size, seed)
     return model.fit(images.X, groups=groups, group_labels=group_labels)

@@ -22,7 +22,7 @@ from papers.multihead.tasks import (
 )
 from papers.sets import available
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
-from umpteen.neural import Recipe, recipe
+from umpteen.neural import Blueprint, blueprint
 
 # Table 9 of the paper, CIFAR-100 {20; 5}, 400 epochs, and Eurlex-4K: clustered, random.
 _PAPER_CLASSES = {"MHP": (74.84, 74.29), "MHC": (77.36, 77.45), "MHS": (78.51, 78.56)}
@@ -78,12 +78,12 @@ def _orders(quick: bool, training: Training, tags: Training) -> Iterator[Block]:
     )
 
 
-def _heads(n_labels: int) -> dict[str, tuple[LabelCode, Callable[..., Recipe]]]:
+def _heads(n_labels: int) -> dict[str, tuple[LabelCode, Callable[..., Blueprint]]]:
     descending = LabelCode.descending(n_labels)
     return {
-        "MHP": (LabelCode.balanced(n_labels), partial(recipe, ProductHead)),
-        "MHC": (descending, partial(recipe, CascadeHead, sparse=True)),
-        "MHS": (descending, partial(recipe, SamplingHead, sparse=True)),
+        "MHP": (LabelCode.balanced(n_labels), partial(blueprint, ProductHead)),
+        "MHC": (descending, partial(blueprint, CascadeHead, sparse=True)),
+        "MHS": (descending, partial(blueprint, SamplingHead, sparse=True)),
     }
 
 
@@ -92,7 +92,7 @@ def _compared(
     label: str,
     training: Training,
     code: LabelCode,
-    make: Callable[..., Recipe],
+    make: Callable[..., Blueprint],
     paper: tuple[float | None, ...],
 ) -> list[Cell]:
     orders = {"LC": code.clustered(centroids(task), 0), "LRD": code.shuffled(0)}
@@ -127,7 +127,7 @@ def _lengths(quick: bool, training: Training) -> Iterator[Block]:
     yield task.said() + "."
     cases = _cases(task.n_labels)
     models = {
-        name: partial(training.network, recipe(head, code=code, **options))
+        name: partial(training.network, blueprint(head, code=code, **options))
         for name, (head, code, options, _) in cases.items()
     }
     found = repeated(task, models, 1)

@@ -20,7 +20,7 @@ from papers.multihead.tasks import (
 from papers.sets import available
 from umpteen import LabelTree
 from umpteen.multihead import CascadeHead, LabelCode
-from umpteen.neural import FullHead, Recipe, recipe
+from umpteen.neural import Blueprint, FullHead, blueprint
 
 GROUP_SIZES = (8, 23, 46)  # the last two are the paper's for Eurlex-4K
 PAPER_GROUP = 23  # its better one
@@ -69,18 +69,20 @@ def _what(name: str, quick: bool) -> str:
     return f"TF-IDF of single words, a Bag; {_training(name, quick).said()}"
 
 
-def cascade(n_labels: int, group_size: int, code: LabelCode | None = None) -> Recipe:
+def cascade(n_labels: int, group_size: int, code: LabelCode | None = None) -> Blueprint:
     """Groups of so many labels; a code says in which order."""
     if code is not None:
-        return recipe(CascadeHead, code=code)
+        return blueprint(CascadeHead, code=code)
     lengths = [ceil(n_labels / group_size), group_size]
-    return recipe(CascadeHead, lengths=lengths)
+    return blueprint(CascadeHead, lengths=lengths)
 
 
 def _precision(name: str, quick: bool, training: Training, n_seeds: int) -> Iterator[Block]:
     task = texts_task(name, quick)
     yield task.said() + "."
-    models: dict[str, Callable[[int], Any]] = {"full": partial(training.network, recipe(FullHead))}
+    models: dict[str, Callable[[int], Any]] = {
+        "full": partial(training.network, blueprint(FullHead))
+    }
     printed: dict[str, tuple[float | None, ...]] = {}
     for size in GROUP_SIZES:
         label = f"MHC {{{ceil(task.n_labels / size)};{size}}}"

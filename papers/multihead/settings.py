@@ -1,6 +1,6 @@
 """How the networks of each data set are trained, all in one place.
 
-What `tried` says was tried on a part of the training samples that was held out, one seed each, and
+What `tried` says was tried on a validation split of the training samples, one seed each, and
 the best was taken, for a full layer as for the others; a set without `tried` was not tuned. Test
 parts were not used. `python benchmarks/head_rates.py` goes through rates, head by head.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from umpteen.neural import Bag, NeuralClassifier, Recipe, recipe
+from umpteen.neural import Bag, Blueprint, NeuralClassifier, blueprint
 
 RATES = (1e-3, 3e-3, 1e-2)
 
@@ -23,31 +23,30 @@ class Training:
     dim: int = 256
     learning_rate: float = 1e-2
     rates: Mapping[str, float] = field(default_factory=dict)  # of heads that have another
-    tried: str = ""  # before it was chosen, on held-out training samples
+    tried: str = ""  # before it was chosen, on a validation split
 
-    def rate(self, head: Recipe) -> float:
+    def rate(self, head: Blueprint) -> float:
         """The learning rate of a head."""
         return self.rates.get(_name(head), self.learning_rate)
 
     def said(self) -> str:
         """In words."""
         others = "".join(f", {name} {rate:g}" for name, rate in self.rates.items())
-        tried = f" (chosen on held-out training samples, of {self.tried})" if self.tried else ""
+        tried = f" (chosen on a validation split, of {self.tried})" if self.tried else ""
         return (
             f"{self.dim} features, up to {self.epochs} epochs of AdamW in batches of "
             f"{self.batch_size}, learning rate {self.learning_rate:g}{others}{tried}; the epoch "
-            "that is best on a tenth of the training samples, held out, is kept"
+            "that is best on a validation split, a tenth of the training samples, is kept"
         )
 
-    def network(self, head: Recipe, seed: int, **options: Any) -> NeuralClassifier:
+    def network(self, head: Blueprint, seed: int, **options: Any) -> NeuralClassifier:
         """Words as a `Bag`, unless another encoder is given."""
         settings: dict[str, Any] = {
-            "encoder": recipe(Bag, dim=self.dim), "epochs": self.epochs, "patience": 4,
+            "encoder": blueprint(Bag, dim=self.dim), "epochs": self.epochs, "recipe__patience": 4,
             "batch_size": self.batch_size, "learning_rate": self.rate(head),
         }  # fmt: skip
-        return NeuralClassifier(
-            **{**settings, **options}, head=head, random_state=seed, verbose=False
-        )
+        model = NeuralClassifier(head=head, random_state=seed, verbose=False)
+        return model.set_params(**{**settings, **options})
 
 
 CLASSES = {
@@ -75,5 +74,5 @@ STACKS = {  # by the number of images
 QUICK = Training(4, batch_size=32, dim=64, learning_rate=2e-2)
 
 
-def _name(head: Recipe) -> str:
+def _name(head: Blueprint) -> str:
     return head.path.rpartition(".")[2]

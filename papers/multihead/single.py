@@ -14,7 +14,7 @@ from papers.multihead.tasks import (
 )
 from papers.sets import available
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
-from umpteen.neural import FullHead, Recipe, recipe
+from umpteen.neural import Blueprint, FullHead, blueprint
 
 # Table 7 of the paper, CIFAR-100 after 400 epochs, heads of {20; 5}: below a full layer's 77.70.
 PAPER_LOSSES = {"MHP": 74.84 - 77.70, "MHC": 77.36 - 77.70, "MHS": 78.51 - 77.70}
@@ -42,17 +42,17 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def heads(n_labels: int) -> dict[str, Recipe]:
+def heads(n_labels: int) -> dict[str, Blueprint]:
     """A full layer, and the heads in its place; also with a last head as short as the paper's."""
     short = [-(-n_labels // _SHORT), _SHORT]
     return {
-        "full": recipe(FullHead),
-        "MHP": recipe(ProductHead),
-        f"MHP, last head of {_SHORT}": recipe(ProductHead, lengths=short),
-        f"MHP, last head of {_SHORT}, 4 summed": recipe(ProductHead, lengths=short, n_groups=4),
-        "MHC": recipe(CascadeHead, sparse=True),
-        f"MHC, last head of {_SHORT}": recipe(CascadeHead, lengths=short, sparse=True),
-        "MHS": recipe(SamplingHead, sparse=True),
+        "full": blueprint(FullHead),
+        "MHP": blueprint(ProductHead),
+        f"MHP, last head of {_SHORT}": blueprint(ProductHead, lengths=short),
+        f"MHP, last head of {_SHORT}, 4 summed": blueprint(ProductHead, lengths=short, n_groups=4),
+        "MHC": blueprint(CascadeHead, sparse=True),
+        f"MHC, last head of {_SHORT}": blueprint(CascadeHead, lengths=short, sparse=True),
+        "MHS": blueprint(SamplingHead, sparse=True),
     }
 
 

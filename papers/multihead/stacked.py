@@ -13,7 +13,7 @@ from papers.multihead.settings import QUICK, STACKS, Training
 from papers.multihead.tasks import Floats, Task, repeated
 from papers.sets import available, train_and_test
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
-from umpteen.neural import Conv, FullHead, Recipe, recipe
+from umpteen.neural import Blueprint, Conv, FullHead, blueprint
 
 _SET, _DIGITS = "images/fashion-mnist", "images/mnist"
 N_SAMPLES = 24_000
@@ -67,25 +67,25 @@ def _stacks(n_samples: int, chosen: Mapping[int, Training], n_seeds: int) -> Ite
 
 
 def _trained(task: Task, size: int, training: Training, n_seeds: int) -> dict[str, Floats]:
-    encoder = recipe(Conv, dim=training.dim, width=CONV_WIDTH)
+    encoder = blueprint(Conv, dim=training.dim, width=CONV_WIDTH)
     made = {
-        name: partial(training.network, head, encoder=encoder, all_labels=True)
+        name: partial(training.network, head, encoder=encoder, recipe__all_labels=True)
         for name, head in heads(size).items()
     }
     return repeated(task, made, n_seeds)
 
 
-def heads(size: int) -> dict[str, Recipe]:
+def heads(size: int) -> dict[str, Blueprint]:
     """MHP with a digit for each image, the others with two heads; a single image has {5;2}."""
     n_labels = 10**size
     digits = LabelCode(n_labels, [10] * size if size > 1 else _ALONE)
     groups = [n_labels // 10, 10] if size > 1 else _ALONE
     return {
-        "full": recipe(FullHead),
-        "MHP": recipe(ProductHead, code=digits),
-        "MHP, shuffled": recipe(ProductHead, code=digits.shuffled(0)),
-        "MHC": recipe(CascadeHead, lengths=groups, hidden=128),
-        "MHS": recipe(SamplingHead, lengths=groups, sparse=True),
+        "full": blueprint(FullHead),
+        "MHP": blueprint(ProductHead, code=digits),
+        "MHP, shuffled": blueprint(ProductHead, code=digits.shuffled(0)),
+        "MHC": blueprint(CascadeHead, lengths=groups, hidden=128),
+        "MHS": blueprint(SamplingHead, lengths=groups, sparse=True),
     }
 
 

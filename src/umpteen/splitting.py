@@ -6,12 +6,15 @@ from scipy.sparse import csr_matrix
 
 from umpteen.validation import Features
 
-_SHARE, _MOST, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
+_MOST = 5_000
 
 
-def validation_split(X: Features, Y: csr_matrix, seed: int) -> npt.NDArray[np.bool_] | None:
+def validation_split(
+    X: Features, Y: csr_matrix, seed: int, fraction: float = 0.1, fewest: int = 50
+) -> npt.NDArray[np.bool_] | None:
     """Return a tenth of the samples (5,000 at most) as a mask, or None if there are too few.
 
+    There are too few below `fewest`, or where no sample is drawn or no label is left to learn.
     Samples without features are never drawn: no method knows anything about them.
 
     >>> from scipy.sparse import csr_matrix
@@ -21,6 +24,6 @@ def validation_split(X: Features, Y: csr_matrix, seed: int) -> npt.NDArray[np.bo
     """
     n = X.shape[0]
     drawn = np.zeros(n, bool)
-    drawn[np.random.default_rng(seed).permutation(n)[: min(round(_SHARE * n), _MOST)]] = True
+    drawn[np.random.default_rng(seed).permutation(n)[: min(round(fraction * n), _MOST)]] = True
     drawn &= np.diff(X.indptr) > 0 if isinstance(X, csr_matrix) else X.reshape(n, -1).any(axis=1)
-    return drawn if n >= _FEWEST and drawn.any() and Y[~drawn].nnz else None
+    return drawn if n >= fewest and drawn.any() and Y[~drawn].nnz else None

@@ -104,7 +104,8 @@ def test_topk_is_a_stable_sort_in_blocks(n, n_labels, k, seed):
         head.weight.copy_(torch.from_numpy(random.integers(-1, 2, (n_labels, 3))))
     features = torch.from_numpy(random.integers(-1, 2, (n, 3)).astype(np.float32))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("umpteen.collapse.etf_head._BLOCK_SCORES", 2 * n_labels)
+        patch.setattr("umpteen.neural.topk._LEAST_BLOCK", 2)
+        patch.setattr("umpteen.neural.topk._BLOCK_SCORES", 1)
         labels, scores = head.topk(features, k)
     table = (features @ head.weight.T).detach().numpy()
     order = np.argsort(-table, axis=1, kind="stable")[:, :k]

@@ -48,7 +48,6 @@ SMALL_NETWORK = {
     "hidden": 32, "epochs": 14, "batch_size": 8, "learning_rate": 1e-2, "random_state": 0,
 }  # fmt: skip
 ONE_EPOCH = {"epochs": 1, "batch_size": 64, "n_concepts": 1}
-NEURAL = {"epochs": 30, "learning_rate": 1e-2, "patience": 3, "random_state": 0}
 
 
 def _are_many(X: Any) -> bool:
@@ -56,8 +55,12 @@ def _are_many(X: Any) -> bool:
     return getattr(X, "shape", (0,))[0] >= 500
 
 
+def _impatient() -> Any:
+    return umpteen.neural.NetworkRecipe(patience=3)
+
+
 def _narrow() -> Any:
-    return umpteen.neural.recipe(umpteen.neural.Bag, dim=16)
+    return umpteen.neural.blueprint(umpteen.neural.Bag, dim=16)
 
 
 CASES = {
@@ -103,7 +106,9 @@ CASES = {
     ),
     "NearestCentroid": Case(lambda **parameters: umpteen.NearestCentroid(**parameters)),
     "NeuralClassifier": Case(
-        lambda **parameters: umpteen.NeuralClassifier(**{**NEURAL, **parameters}),
+        lambda **parameters: umpteen.NeuralClassifier(
+            **{"epochs": 30, "learning_rate": 1e-2, "recipe": _impatient(), **parameters}
+        ),
         needs="torch",
         fit=lambda model, X, Y: (
             model.set_params(encoder=_narrow(), epochs=1, batch_size=128) if _are_many(X) else model
@@ -113,12 +118,8 @@ CASES = {
             {"head": "hydra"},
             {"decoder": "ring"},
             {"epochs": 0},
-            {"max_seconds": 0},
             {"batch_size": 0},
-            {"optimizer": "luck"},
-            {"schedule": "whenever"},
-            {"warmup": 1.5},
-            {"averaging": -1},
+            {"recipe": {"patience": 3}},
             {"checkpoint": 3},
             {"device": "abacus"},
         ),

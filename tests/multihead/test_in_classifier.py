@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 import umpteen as um
 from umpteen.errors import LabelsError
 from umpteen.multihead import CascadeHead, LabelCode, PowersetHead, ProductHead, SamplingHead
-from umpteen.neural import recipe
+from umpteen.neural import NetworkRecipe, blueprint
 
 N_LABELS = 12
 
@@ -62,8 +62,8 @@ def test_the_digits_of_unseen_labels_stay_theirs(head_class, tmp_path):
     """Of 4 x 3 codes, label 5 is unseen: without `all_labels`, 6 would get its code."""
     X, _, classes = samples()
     rows = classes != 5
-    head = recipe(head_class, lengths=[4, 3])
-    trained = model(head, all_labels=True).fit(X[rows], classes[rows])
+    head = blueprint(head_class, lengths=[4, 3])
+    trained = model(head, recipe=NetworkRecipe(all_labels=True)).fit(X[rows], classes[rows])
     assert trained.n_labels_ == N_LABELS
     np.testing.assert_array_equal(trained.seen_labels_, np.arange(N_LABELS))
     np.testing.assert_array_equal(trained.predict(X[rows]), classes[rows])
@@ -78,8 +78,8 @@ def test_a_product_answers_with_a_class_it_has_never_seen():
     classes = np.tile(np.arange(N_LABELS), 30)
     X = csr_matrix(np.concatenate([np.eye(4)[classes // 3], np.eye(3)[classes % 3]], axis=1))
     rows = classes != 5
-    head = recipe(ProductHead, lengths=[4, 3])
-    trained = model(head, all_labels=True).fit(X[rows], classes[rows])
+    head = blueprint(ProductHead, lengths=[4, 3])
+    trained = model(head, recipe=NetworkRecipe(all_labels=True)).fit(X[rows], classes[rows])
     assert trained.score(X, classes) == 1.0
     assert model(head).fit(X[rows], classes[rows]).score(X, classes) < 1.0
 
@@ -87,13 +87,13 @@ def test_a_product_answers_with_a_class_it_has_never_seen():
 def test_an_order_of_labels_is_saved(tmp_path):
     X, _, classes = samples()
     code = LabelCode(N_LABELS, [4, 3]).shuffled(1)
-    trained = model(recipe(ProductHead, code=code)).fit(X, classes)
+    trained = model(blueprint(ProductHead, code=code)).fit(X, classes)
     assert trained.score(X, classes) == 1.0
     trained.save(tmp_path / "model")
     assert um.load(tmp_path / "model").predict_topk(X, k=12) == trained.predict_topk(X, k=12)
 
 
-def test_sets_as_a_recipe():
+def test_sets_as_a_blueprint():
     _, Y, _ = samples()
-    trained = model(recipe(PowersetHead, labels_per_head=6)).fit(Y, Y)
+    trained = model(blueprint(PowersetHead, labels_per_head=6)).fit(Y, Y)
     assert um.metrics.precision_at_k(Y, trained.predict_topk(Y, k=2), 2) > 0.99

@@ -16,7 +16,7 @@ import umpteen
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.metrics import subset_accuracy
 from umpteen.multihead import PowersetCode, PowersetHead
-from umpteen.neural import MLP, NeuralClassifier, Targets, recipe
+from umpteen.neural import MLP, NeuralClassifier, Targets, blueprint
 
 
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 5))
@@ -113,8 +113,8 @@ def test_a_network_predicts_the_likeliest_set(tmp_path):
     Y = csr_matrix(labels[labels.any(axis=1)], dtype=np.int8)
     X = (Y.toarray() + 0.1 * random.normal(size=Y.shape)).astype(np.float32)
     model = NeuralClassifier(
-        recipe(MLP, dim=32), recipe(PowersetHead, labels_per_head=2), epochs=30, random_state=0,
-        learning_rate=1e-2, verbose=False,
+        blueprint(MLP, dim=32), blueprint(PowersetHead, labels_per_head=2), epochs=30,
+        random_state=0, learning_rate=1e-2, verbose=False,
     ).fit(X, Y)  # fmt: skip
     sets = model.predict(X)
     assert sets.shape == Y.shape

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.multihead import LabelCode, SamplingHead
-from umpteen.multihead.draws import distinct_others
+from umpteen.multihead.sampled_groups import distinct_others
 from umpteen.neural import Targets
 
 from .literal import best, cross_entropy, fast_sampling

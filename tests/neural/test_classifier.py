@@ -1,6 +1,8 @@
-"""NeuralClassifier beyond the contract: kinds of input, recipes, folders."""
+"""NeuralClassifier beyond the contract: kinds of input, blueprints, folders."""
 
 import pickle
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from sklearn.base import clone
 
 import umpteen as um
 from umpteen.errors import FeaturesError, ParameterError
-from umpteen.neural import MLP, Bag, Conv, FullHead, Recipe, recipe
+from umpteen.neural import MLP, Bag, Blueprint, Conv, FullHead, NetworkRecipe, blueprint
 
 
 def images(n=120, side=12, channels=1):
@@ -35,7 +37,7 @@ def small(**parameters):
 def test_images(channels, tmp_path):
     X, y = images(channels=channels)
     before = X.copy()
-    model = small(encoder=recipe(Conv, dim=16, width=8), epochs=6).fit(X[:100], y[:100])
+    model = small(encoder=blueprint(Conv, dim=16, width=8), epochs=6).fit(X[:100], y[:100])
     assert model.score(X[100:], y[100:]) > 0.9
     assert model.encoder_.options["image_shape"] == (channels, 12, 12)
     model.save(tmp_path / "model")
@@ -68,14 +70,14 @@ def test_images_that_do_not_fit_are_refused():
     X, y = images(n=30)
     with pytest.raises(FeaturesError, match=r"reshape\(len\(X\), 1, 28, 28\)"):
         small(encoder="conv").fit(X.reshape(30, -1), y)
-    model = small(encoder=recipe(Conv, dim=8, width=8), epochs=1).fit(X, y)
+    model = small(encoder=blueprint(Conv, dim=8, width=8), epochs=1).fit(X, y)
     with pytest.raises(FeaturesError, match=r"trained on \(1, 12, 12\)"):
         model.predict(X.reshape(30, 1, 6, 24))
     broken = X.copy()
     broken[3, 0, 5, 5] = np.nan
     with pytest.raises(FeaturesError, match="NaN in row 3"):
         model.predict(broken)
-    rows = small(encoder=recipe(Conv, dim=8, width=8, image_shape=(1, 12, 12)), epochs=1)
+    rows = small(encoder=blueprint(Conv, dim=8, width=8, image_shape=(1, 12, 12)), epochs=1)
     assert rows.fit(X.reshape(30, -1), y).predict(X).shape == (30,)
 
 
@@ -85,14 +87,14 @@ def test_the_loss_follows_from_the_labels():
     indicator = np.eye(3)[y]
     assert small(epochs=1).fit(X, y).head_.options == {"loss": "softmax"}
     assert small(epochs=1).fit(X, indicator).head_.options == {"loss": "bce"}
-    chosen = small(head=recipe(FullHead, loss="pick_all_labels"), epochs=1)
+    chosen = small(head=blueprint(FullHead, loss="pick_all_labels"), epochs=1)
     assert chosen.fit(X, indicator).head_.options == {"loss": "pick_all_labels"}
 
 
-def test_recipes_are_parameters_like_others(tmp_path):
+def test_blueprints_are_parameters_like_others(tmp_path):
     X, y = images(n=30, side=4)
     X = X.reshape(30, -1)
-    model = small(encoder=recipe(MLP, dim=4), head=recipe(FullHead, loss="bce"), epochs=1)
+    model = small(encoder=blueprint(MLP, dim=4), head=blueprint(FullHead, loss="bce"), epochs=1)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     model.fit(X, y).save(tmp_path / "model")
@@ -104,18 +106,18 @@ def test_recipes_are_parameters_like_others(tmp_path):
     assert pickle.loads(pickle.dumps(model)).predict_topk(X) == model.predict_topk(X)
 
 
-def test_recipes_name_only_our_modules():
+def test_blueprints_name_only_our_modules():
     import torch
 
     with pytest.raises(ParameterError, match="not of this package"):
-        recipe(torch.nn.Linear)
+        blueprint(torch.nn.Linear)
     for path in ("os.system", "umpteen.neural.__builtins__.eval", "umpteenth.Bag", "Bag"):
         with pytest.raises(ParameterError, match="not of this package"):
-            Recipe(path).find()
+            Blueprint(path).find()
     with pytest.raises(ParameterError, match="not a module of a network"):
-        Recipe("umpteen.neural.recipes.import_module").find()
+        Blueprint("umpteen.neural.blueprints.import_module").find()
     with pytest.raises(ParameterError, match=r"Bag cannot be built.*colour"):
-        small(encoder=recipe(Bag, colour="red")).fit(np.eye(4), [0, 1, 2, 3])
+        small(encoder=blueprint(Bag, colour="red")).fit(np.eye(4), [0, 1, 2, 3])
 
 
 def test_rows_of_a_batch_do_not_depend_on_their_company():
@@ -133,3 +135,23 @@ def test_labels_are_numbered_as_in_training():
     assert model.n_labels_ == 28
     np.testing.assert_array_equal(model.seen_labels_, [7, 17, 27])
     assert set(model.predict(X.reshape(60, -1)).tolist()) == {7, 17, 27}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"optimizer": "luck"}, {"schedule": "whenever"}, {"warmup": 1.5}, {"averaging": -1},
+     {"max_seconds": 0}, {"patience": 0}, {"validation_fraction": 1}],
+)  # fmt: skip
+def test_bad_settings_of_a_recipe_are_refused_when_it_is_made(settings):
+    with pytest.raises(ParameterError, match=next(iter(settings))):
+        NetworkRecipe(**settings)
+
+
+def test_settings_of_the_first_version_become_a_recipe(tmp_path):
+    """Models of the first version had them as parameters."""
+    golden = Path(__file__).parents[1] / "storage/golden/0.1/NeuralClassifier-code.zip"
+    with zipfile.ZipFile(golden) as archive:
+        archive.extractall(tmp_path)
+    model = um.load(tmp_path)
+    assert model.recipe == NetworkRecipe(all_labels=True)
+    assert model.get_params()["recipe__all_labels"] is True

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 import umpteen as um
 from umpteen.collapse import NearestSet, OneVsAll
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
-from umpteen.neural import MLP, recipe
+from umpteen.neural import MLP, NetworkRecipe, blueprint
 
 DECODERS = [NearestSet(), NearestSet(unseen=True), OneVsAll(cost=10.0, at_least_one=True)]
 
@@ -29,7 +29,7 @@ def data(n=160, n_labels=5):
 
 def model(**parameters):
     defaults = {
-        "encoder": recipe(MLP, dim=16), "head": "etf", "epochs": 30, "learning_rate": 1e-2,
+        "encoder": blueprint(MLP, dim=16), "head": "etf", "epochs": 30, "learning_rate": 1e-2,
         "random_state": 0,
     }  # fmt: skip
     return um.NeuralClassifier(**{**defaults, **parameters})
@@ -136,9 +136,11 @@ def test_training_can_be_watched_and_goes_the_same_way():
         assert now.predict(X[:3]).shape == (3, 7)
         seen.append((len(now.history_["loss"]), now.features(X), now.predict_topk(X)))
 
-    watched = model(epochs=5, decoder=NearestSet(), validation_fraction=0.0)
+    watched = model(epochs=5, decoder=NearestSet(), recipe=NetworkRecipe(validation_fraction=0.0))
     watched.fit(X, Y, watch=watch)
-    plain = model(epochs=5, decoder=NearestSet(), validation_fraction=0.0).fit(X, Y)
+    plain = model(
+        epochs=5, decoder=NearestSet(), recipe=NetworkRecipe(validation_fraction=0.0)
+    ).fit(X, Y)
     assert [epoch for epoch, _, _ in seen] == [1, 2, 3, 4, 5]
     assert watched.predict_topk(X) == plain.predict_topk(X) == seen[-1][2]
     np.testing.assert_array_equal(seen[-1][1], watched.features(X))

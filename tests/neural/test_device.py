@@ -100,7 +100,9 @@ def test_an_error_gives_the_threads_back(two):
 def test_predictions_that_overlap_use_one_thread_each_and_give_back_the_rest():
     """A server answers several requests at once."""
     X, Y = np.eye(4, dtype=np.float32), [[0], [1], [2], [3]]
-    model = um.NeuralClassifier(epochs=1, random_state=0, validation_fraction=0.0).fit(X, Y)
+    model = um.NeuralClassifier(
+        epochs=1, recipe=um.neural.NetworkRecipe(validation_fraction=0.0)
+    ).fit(X, Y)
     meeting, seen = threading.Barrier(2, timeout=60), []
 
     def wait_for_the_other(*_):

@@ -1,7 +1,5 @@
 """Encoders against what they should compute, written out."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -11,8 +9,8 @@ import torch
 from scipy.sparse import csr_matrix
 from torch.nn.functional import conv2d, group_norm, max_pool2d, relu
 
-from umpteen.errors import MissingExtraError, ParameterError
-from umpteen.neural import MLP, Bag, Conv, Residual, SparseRows, TextEncoder
+from umpteen.errors import ParameterError
+from umpteen.neural import MLP, Bag, Conv, Residual, SparseRows
 from umpteen.neural.inputs import Inputs
 
 CPU = torch.device("cpu")
@@ -151,41 +149,3 @@ def test_sparse_rows_have_length_one():
     rows = Inputs.learn(csr_matrix((1, 3)), "sparse").batch(csr_matrix([[3.0, 0, 4.0]]), CPU)
     torch.testing.assert_close(rows.values, torch.tensor([0.6, 0.8]))
     assert len(rows) == 1
-
-
-def test_text_encoder_names_what_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtraError, match=r"umpteen\[encoders\]"):
-        TextEncoder("some-model")
-
-
-def test_text_encoder_takes_texts(monkeypatch):
-    """With a stand-in for the library: what is asked of it, and that gradients come through."""
-
-    class Letters(torch.nn.Module):
-        def __init__(self, name, *, device, local_files_only, **settings):
-            super().__init__()
-            if not local_files_only or name != "here":
-                raise OSError("no network")
-            self.table, self.device = torch.nn.Embedding(128, 3), torch.device(device)
-
-        def get_embedding_dimension(self):
-            return 3
-
-        def preprocess(self, texts):
-            return {"input_ids": torch.tensor([[ord(text[0])] for text in texts])}
-
-        def forward(self, tokens):
-            return {"sentence_embedding": self.table(tokens["input_ids"]).mean(1)}
-
-    library = type(sys)("sentence_transformers")
-    library.SentenceTransformer, library.__version__ = Letters, "6.2.0"
-    monkeypatch.setitem(sys.modules, "sentence_transformers", library)
-    encoder = TextEncoder("here")
-    features = encoder(["apple", "pear"])
-    assert features.shape == (2, encoder.out_features)
-    features.sum().backward()
-    assert encoder.model.table.weight.grad.abs().sum() == 6
-    assert not any(each.requires_grad for each in TextEncoder("here", frozen=True).parameters())
-    with pytest.raises(FileNotFoundError, match="download it first"):
-        TextEncoder("elsewhere")

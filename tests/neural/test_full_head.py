@@ -114,7 +114,7 @@ def test_bad_input_is_refused(batch):
         FullHead(2, 4, loss="hinge")
     with pytest.raises(LabelsError, match="exactly one class"):
         FullHead(2, 4).loss(features, Targets.of(Y))
-    with pytest.raises(LabelsError, match="the head has 3 labels"):
+    with pytest.raises(LabelsError, match="from 0 to 2 here, but 3"):
         FullHead(2, 3, loss="bce").loss(features, Targets.of(Y))
     with pytest.raises(LabelsError, match="same batch"):
         FullHead(2, 4, loss="bce").loss(features[:2], Targets.of(Y))

@@ -17,11 +17,11 @@ from scipy.sparse import csr_matrix, random_array
 
 import umpteen as um
 from umpteen.errors import ModelCorruptError, ModelPathError, ParameterError
-from umpteen.neural import MLP, Bag, FullHead, recipe
+from umpteen.neural import MLP, Bag, FullHead, blueprint
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.optimizers import clip_gradients, make_optimizers, rate_factor
 from umpteen.neural.row_adam import RowAdam
-from umpteen.neural.samples import Judge
+from umpteen.neural.samples import Validation
 
 
 def data(n=240, n_features=40, n_labels=12):
@@ -34,10 +34,10 @@ def data(n=240, n_features=40, n_labels=12):
 
 def model(**parameters):
     defaults = {
-        "encoder": recipe(Bag, dim=8, residual=True, dropout=0.3), "epochs": 4, "batch_size": 32,
-        "learning_rate": 1e-2, "averaging": 0.5, "clip": 1.0, "random_state": 0,
+        "encoder": blueprint(Bag, dim=8, residual=True, dropout=0.3), "epochs": 4, "batch_size": 32,
+        "learning_rate": 1e-2, "recipe__averaging": 0.5, "recipe__clip": 1.0,
     }  # fmt: skip
-    return um.NeuralClassifier(**{**defaults, **parameters})
+    return um.NeuralClassifier().set_params(**{**defaults, **parameters})
 
 
 def bits(fitted):
@@ -64,14 +64,14 @@ def stop_after(monkeypatch, n_saves):
 @pytest.mark.parametrize("n_saves", [1, 2, 7, 8, 15, 20, 29])
 def test_an_interrupted_run_ends_in_the_same_bits(n_saves, tmp_path, monkeypatch):
     """At the start, within an epoch, at its end, with an average, before the last step: with
-    dropout, sparse and dense Adam, the power iteration's buffers and held-out samples."""
+    dropout, sparse and dense Adam, the power iteration's buffers and a validation split."""
     X, Y = data()
     whole = model().fit(X, Y)
     folder = str(tmp_path / "run")
     with monkeypatch.context() as patch:
         stop_after(patch, n_saves)
         with pytest.raises(StoppedError):
-            model(checkpoint=folder, checkpoint_every=0).fit(X, Y)
+            model(checkpoint=folder, recipe__checkpoint_every=0).fit(X, Y)
     torch.manual_seed(n_saves)  # whatever else the process does
     continued = model(checkpoint=folder).fit(X, Y)
     assert bits(continued) == bits(whole)
@@ -79,16 +79,18 @@ def test_an_interrupted_run_ends_in_the_same_bits(n_saves, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
-@pytest.mark.parametrize("encoder", [recipe(MLP, dim=8), recipe(Bag, dim=8, sparse=False)])
+@pytest.mark.parametrize("encoder", [blueprint(MLP, dim=8), blueprint(Bag, dim=8, sparse=False)])
 def test_every_optimizer_is_continued(optimizer, encoder, tmp_path, monkeypatch):
     X, Y = data()
-    parts = {"optimizer": optimizer, "encoder": encoder, "validation_fraction": 0.0}
-    whole = model(**parts).fit(X, Y)
+    parameters = {
+        "encoder": encoder, "recipe__optimizer": optimizer, "recipe__validation_fraction": 0.0
+    }  # fmt: skip
+    whole = model(**parameters).fit(X, Y)
     with monkeypatch.context() as patch:
         stop_after(patch, 11)
         with pytest.raises(StoppedError):
-            model(checkpoint=str(tmp_path), checkpoint_every=0, **parts).fit(X, Y)
-    assert bits(model(checkpoint=str(tmp_path), **parts).fit(X, Y)) == bits(whole)
+            model(checkpoint=str(tmp_path), recipe__checkpoint_every=0, **parameters).fit(X, Y)
+    assert bits(model(checkpoint=str(tmp_path), **parameters).fit(X, Y)) == bits(whole)
 
 
 KILLED = """
@@ -103,7 +105,8 @@ def telling(keeper, run):
     if count[0] == 12:
         print("written", flush=True)
 Keeper.save = telling
-model(checkpoint={folder!r}, checkpoint_every=0, epochs=15, patience=15).fit(*data())
+settings = dict(epochs=15, recipe__patience=15, recipe__checkpoint_every=0)
+model(checkpoint={folder!r}, **settings).fit(*data())
 """
 
 
@@ -119,7 +122,7 @@ def test_a_killed_process_is_continued_to_the_same_bits(tmp_path):
     process.stdout.close()
     come_to = um.load(folder)
     assert 10 <= 7 * come_to.counters["epoch"] + come_to.counters["batch"] < 105
-    settings = {"epochs": 15, "patience": 15}
+    settings = {"epochs": 15, "recipe__patience": 15}
     continued = model(checkpoint=folder, **settings).fit(*data())
     assert bits(continued) == bits(model(**settings).fit(*data()))
 
@@ -127,19 +130,19 @@ def test_a_killed_process_is_continued_to_the_same_bits(tmp_path):
 def test_ctrl_c_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     X, Y = data()
     whole = model().fit(X, Y)
-    score, calls = Judge.score, []
+    score, calls = Validation.score, []
 
-    def interrupted(judge, network):
-        calls.append(judge)
+    def interrupted(split, network):
+        calls.append(split)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return score(judge, network)
+        return score(split, network)
 
     folder = str(tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr(Judge, "score", interrupted)
+        patch.setattr(Validation, "score", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            model(checkpoint=folder, checkpoint_every=0).fit(X, Y)
+            model(checkpoint=folder, recipe__checkpoint_every=0).fit(X, Y)
     assert um.load(folder, verify=True).counters["epoch"] == 2
     assert bits(model(checkpoint=folder).fit(X, Y)) == bits(whole)
 
@@ -203,8 +206,10 @@ def test_a_checkpoint_takes_the_memory_of_the_tensors(tmp_path):
 
 def test_a_diverging_run_stops_with_advice():
     X, Y = data()
-    with pytest.raises(ParameterError, match=r"learning_rate=1e\+30; use a tenth.*clip=1.0"):
-        model(learning_rate=1e30, optimizer="sgd", clip=None, warmup=0).fit(X, Y)
+    with pytest.raises(ParameterError, match=r"learning_rate=1e\+30; use a tenth of that"):
+        model(learning_rate=1e30, recipe__optimizer="sgd", recipe__clip=None, recipe__warmup=0).fit(
+            X, Y
+        )
 
 
 def test_the_best_epoch_is_kept(monkeypatch):
@@ -212,19 +217,19 @@ def test_the_best_epoch_is_kept(monkeypatch):
     X, Y = data()
     seen, given = [], iter([0.1, 0.7, 0.3, 0.7, 0.2, 0.2, 0.2, 0.9])
 
-    def score(judge, network):
+    def score(split, network):
         seen.append({name: each.numpy().tobytes() for name, each in network.state_dict().items()})
         return next(given)
 
-    monkeypatch.setattr(Judge, "score", score)
-    fitted = model(epochs=8, patience=5, averaging=0.0).fit(X, Y)
+    monkeypatch.setattr(Validation, "score", score)
+    fitted = model(epochs=8, recipe__patience=5, recipe__averaging=0.0).fit(X, Y)
     assert fitted.history_["score"] == [0.1, 0.7, 0.3, 0.7, 0.2, 0.2, 0.2]  # 5 after the second
-    assert bits(fitted) == seen[3]  # the later of two as good ones
+    assert bits(fitted) == seen[3]  # the later of two equal ones
 
 
-def test_without_held_out_samples_the_last_epoch_stays():
+def test_without_a_validation_split_the_last_epoch_stays():
     X, Y = data()
-    fitted = model(validation_fraction=0.0, averaging=0.0).fit(X, Y)
+    fitted = model(recipe__validation_fraction=0.0, recipe__averaging=0.0).fit(X, Y)
     assert fitted.history_["score"] == []
     assert len(fitted.history_["loss"]) == 4
     assert fitted.history_["loss"][-1] < fitted.history_["loss"][0]
@@ -241,7 +246,7 @@ def test_averaging_is_the_mean_over_the_last_epochs(monkeypatch):
         add(run)
 
     monkeypatch.setattr(Run, "add_to_average", noting)
-    fitted = model(validation_fraction=0.0, averaging=0.5, epochs=6).fit(X, Y)
+    fitted = model(recipe__validation_fraction=0.0, recipe__averaging=0.5, epochs=6).fit(X, Y)
     assert len(seen) == 3
     for name in seen[0]:
         mean = torch.stack([weights[name] for weights in seen]).mean(0).numpy()
@@ -250,7 +255,7 @@ def test_averaging_is_the_mean_over_the_last_epochs(monkeypatch):
 
 def test_time_is_limited():
     X, Y = data()
-    fitted = model(max_seconds=1e-9, epochs=1000).fit(X, Y)
+    fitted = model(recipe__max_seconds=1e-9, epochs=1000).fit(X, Y)
     assert len(fitted.history_["loss"]) == 1
     assert fitted.predict_topk(X).labels.shape == (240, 5)
 

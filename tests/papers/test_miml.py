@@ -32,15 +32,17 @@ def measured(quick=True):
 
 
 @pytest.mark.parametrize("method", miml.METHODS)
-def test_settings_are_chosen_on_held_out_bags_and_not_by_test_images(small, method, monkeypatch):
+def test_settings_are_chosen_on_the_validation_split_and_not_by_test_images(
+    small, method, monkeypatch
+):
     asked = []
 
     def fit(_, size, seed, settings):
         asked.append((seed, settings))
         place = miml.CANDIDATES[method].index(settings)
-        held_out = [[0.1, 0.5], [0.9, 0.2], [0.6]][place]
+        validation = [[0.1, 0.5], [0.9, 0.2], [0.6]][place]
         test = [0.99, 0.4, 0.98][place] + seed / 10
-        return SimpleNamespace(validation_scores_=held_out, score=lambda *_: test)
+        return SimpleNamespace(validation_scores_=validation, score=lambda *_: test)
 
     monkeypatch.setattr(miml, "fit_bags", fit)
     outcome = miml.measure(small, 4, method, n_seeds=3, n_tried=3)
@@ -49,7 +51,7 @@ def test_settings_are_chosen_on_held_out_bags_and_not_by_test_images(small, meth
     assert outcome.accuracies == pytest.approx([40, 50, 60])
     assert outcome.value().ours == pytest.approx(50)
     assert outcome.value().spread == pytest.approx(np.std([40, 50, 60], ddof=1))
-    assert f"loss {best['loss']}" in outcome.settings_text()
+    assert f"loss {best['recipe__loss']}" in outcome.settings_text()
 
 
 def test_bags_hold_each_image_once_and_its_label(small):

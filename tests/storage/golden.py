@@ -85,11 +85,14 @@ def _one_of_many(head: Any, **more: Any) -> Any:
 
 def _in_another_order() -> Any:
     code = um.multihead.LabelCode.balanced(N_LABELS - 1).shuffled()
-    return _one_of_many(um.neural.recipe(um.multihead.ProductHead, code=code), all_labels=True)
+    return _one_of_many(
+        um.neural.blueprint(um.multihead.ProductHead, code=code),
+        recipe=um.neural.NetworkRecipe(all_labels=True),
+    )
 
 
 def _narrow(kind: str, **options: Any) -> Any:
-    return um.neural.recipe(getattr(um.neural, kind), **options)
+    return um.neural.blueprint(getattr(um.neural, kind), **options)
 
 
 def _images() -> Any:

@@ -24,7 +24,7 @@ def assign_labels(
     step: float = 0.1,
     center: bool = False,
     samples_per_label: str = "one",
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = -1,
 ) -> csr_matrix:
     """Return the labels of each sample, `(n, n_labels)`, from those of its groups.

@@ -37,7 +37,7 @@ def group_label_embeddings(
     iterations: int = 20,
     step: float = 0.1,
     center: bool = False,
-    random_state: Any = None,
+    random_state: Any = 0,
     n_jobs: int | None = -1,
 ) -> csr_matrix:
     """Return an embedding of unit length for each label, close to one sample of each of its groups.

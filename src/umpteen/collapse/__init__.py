@@ -12,7 +12,7 @@ from umpteen.collapse.one_vs_all import OneVsAll
 
 if TYPE_CHECKING:
     from umpteen.collapse.etf_head import EtfHead
-    from umpteen.collapse.losses import pick_all_labels
+    from umpteen.neural.losses import pick_all_labels
 
 __all__ = [
     "EtfHead",
@@ -26,7 +26,7 @@ __all__ = [
 
 _NEEDS_TORCH = {
     "EtfHead": "umpteen.collapse.etf_head",
-    "pick_all_labels": "umpteen.collapse.losses",
+    "pick_all_labels": "umpteen.neural.losses",
 }
 
 

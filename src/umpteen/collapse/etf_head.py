@@ -4,15 +4,13 @@ import torch
 from torch import Tensor, nn
 
 from umpteen.collapse.frames import fixed_frame
-from umpteen.collapse.losses import pick_all_labels
-from umpteen.errors import FeaturesError
-from umpteen.neural import Head, Targets
+from umpteen.neural import Targets
+from umpteen.neural.full import LinearHead
+from umpteen.neural.losses import pick_all_labels
 from umpteen.validation import check_k, check_number
 
-_BLOCK_SCORES = 2**22  # 16 MB
 
-
-class EtfHead(Head):
+class EtfHead(LinearHead):
     """A linear layer with fixed rows, as far apart as the dimension allows.
 
     Trained to the end, a classifier's rows form a simplex equiangular tight frame (ETF) anyway;
@@ -35,8 +33,6 @@ class EtfHead(Head):
     >>> labels.ravel()
     tensor([2, 4])
     """
-
-    weight: Tensor  # (n_labels, in_features)
 
     def __init__(
         self,
@@ -68,42 +64,11 @@ class EtfHead(Head):
             self.register_buffer("weight", frame)
         self.bias = nn.Parameter(torch.zeros(n_labels)) if bias else None
 
-    def logits(self, features: Tensor) -> Tensor:
-        """Scores of all labels, `(n, n_labels)`; for batches."""
-        if features.ndim != 2 or features.shape[1] != self.in_features:
-            raise FeaturesError(
-                f"features have shape {tuple(features.shape)}; this head was made for "
-                f"(n, {self.in_features}): give the encoder as many outputs"
-            )
-        return nn.functional.linear(features, self.weight, self.bias)
-
     def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        """The pick-all-labels loss, averaged over samples, and the penalties."""
+        """Return the pick-all-labels loss, averaged over samples, and the penalties."""
         loss = self.objective(self.logits(features), targets)
         if self.feature_penalty:
             loss = loss + self.feature_penalty * features.square().sum(dim=1).mean()
         if self.weight_penalty and self.weight.requires_grad:
             loss = loss + self.weight_penalty * self.weight.square().sum()
         return loss
-
-    @torch.no_grad()
-    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return the `k` best labels and their scores, computed in blocks of samples."""
-        k = self.n_best(k)
-        size = max(_BLOCK_SCORES // self.n_labels, 1)
-        blocks = [_exact_topk(self.logits(block), k) for block in features.split(size)]
-        labels, scores = zip(*blocks, strict=True)  # no samples are one empty block
-        return torch.cat(labels), torch.cat(scores)
-
-
-def _exact_topk(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Best first, equal scores by label id, which `torch.topk` alone does not promise."""
-    values, labels = scores.topk(k, dim=1)
-    # Where more labels share the last score than were taken, any of them may have been.
-    unclear = (scores == values[:, -1:]).sum(dim=1) > (values == values[:, -1:]).sum(dim=1)
-    if bool(unclear.any()):
-        sorted_values, order = scores[unclear].sort(dim=1, descending=True, stable=True)
-        values[unclear], labels[unclear] = sorted_values[:, :k], order[:, :k]
-    labels, by_label = labels.sort(dim=1)
-    values, by_score = values.gather(1, by_label).sort(dim=1, descending=True, stable=True)
-    return labels.gather(1, by_score), values

@@ -16,7 +16,7 @@ _STEPS = 20  # for each sharpness
 
 
 def simplex_etf(n_vectors: int, dimension: int) -> FloatArray:
-    """Unit vectors with the cosine -1 / (n_vectors - 1) between any two; equation (6).
+    """Return unit vectors with the cosine -1 / (n_vectors - 1) between any two; equation (6).
 
     That is as far apart as so many can be; they need `dimension >= n_vectors - 1`. From
     `n_vectors` dimensions on, vector k is nearly axis k, and further axes are zero.
@@ -38,7 +38,7 @@ def simplex_etf(n_vectors: int, dimension: int) -> FloatArray:
 
 
 def near_equal_angles(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
-    """Unit vectors, more than a simplex has room for, whose largest |cosine| is small.
+    """Return unit vectors, more than a simplex has room for, whose largest |cosine| is small.
 
     Kerdock's, Goethals' or Gold's families of signs where they fit (turned at random where the
     dimension is no power of two); else, or where few vectors let a search do better, a descent on
@@ -48,13 +48,13 @@ def near_equal_angles(n_vectors: int, dimension: int, seed: int = 0) -> FloatArr
     >>> round(coherence(vectors), 3), round(welch_bound(1000, 64), 3)
     (0.125, 0.121)
     """
-    known = family(n_vectors, dimension)
+    found = family(n_vectors, dimension)
     random = np.random.default_rng(seed)
-    if known is None or _is_searched(n_vectors, dimension, 2**known.power):
+    if found is None or _is_searched(n_vectors, dimension, 2**found.power):
         searched = spread(random_frame(n_vectors, dimension, seed), random)
-        if known is None or coherence(searched) < known.coherence:
+        if found is None or coherence(searched) < found.coherence:
             return searched
-    return _turned(known.vectors(n_vectors), dimension, random)
+    return _turned(found.vectors(n_vectors), dimension, random)
 
 
 def _is_searched(n_vectors: int, dimension: int, used: int) -> bool:
@@ -63,7 +63,7 @@ def _is_searched(n_vectors: int, dimension: int, used: int) -> bool:
 
 
 def fixed_frame(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
-    """A simplex where the dimension has room for it, else near-equal angles."""
+    """Return a simplex where the dimension has room for it, else near-equal angles."""
     check_k(n_vectors, "n_labels")
     check_k(dimension, "in_features")
     if dimension >= n_vectors - 1:
@@ -72,13 +72,13 @@ def fixed_frame(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
 
 
 def random_frame(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
-    """Unit vectors in random directions."""
+    """Return unit vectors in random directions."""
     drawn = np.random.default_rng(seed).standard_normal((n_vectors, dimension), np.float32)
     return _unit(drawn)
 
 
 def coherence(vectors: FloatArray) -> float:
-    """The largest |cosine| between two of the unit vectors."""
+    """Return the largest |cosine| between two of the unit vectors."""
     largest = 0.0
     for start in range(0, len(vectors), _BLOCK):
         cosines = np.abs(vectors[start:] @ vectors[start : start + _BLOCK].T)

@@ -64,24 +64,24 @@ class NearestMean:
         room = np.empty(n_rows * n_means, np.float32)  # fresh memory costs as much again
         for rows in _slices(len(features), _BLOCK_ROWS):
             samples = _Samples.of(features[rows], (features[rows] - self.center) / self.scale)
-            for part in _slices(len(self.means), n_means):
-                for places, ids in self._candidates(samples, part, room):
+            for block in _slices(len(self.means), n_means):
+                for places, ids in self._candidates(samples, block, room):
                     _keep_nearest(
                         samples.features, self.means, places, ids, which[rows], distances[rows]
                     )
         return which, distances
 
-    def _candidates(self, samples: "_Samples", part: slice, room: Sieve) -> Iterator[Pairs]:
+    def _candidates(self, samples: "_Samples", block: slice, room: Sieve) -> Iterator[Pairs]:
         """Pairs of samples and means, some at a time, among which all nearest ones are."""
-        n_rows, n_means = len(samples.rough), part.stop - part.start
+        n_rows, n_means = len(samples.rough), block.stop - block.start
         scores = room[: n_rows * n_means].reshape(n_rows, n_means)
-        np.matmul(samples.rough, self.sieve[:, part], out=scores)
-        rows, passed = samples.sift(np.arange(n_rows), scores, self.lengths[part])
+        np.matmul(samples.rough, self.sieve[:, block], out=scores)
+        rows, passed = samples.sift(np.arange(n_rows), scores, self.lengths[block])
         if np.count_nonzero(passed) <= _FEW * len(rows):
-            yield from self._pairs(rows, passed, part.start)
+            yield from self._pairs(rows, passed, block.start)
             return
-        for first in range(part.start, part.stop, _BLOCK_MEANS):
-            some = slice(first, min(first + _BLOCK_MEANS, part.stop))
+        for first in range(block.start, block.stop, _BLOCK_MEANS):
+            some = slice(first, min(first + _BLOCK_MEANS, block.stop))
             centered = (self.means[some] - self.center) / self.scale
             fine = samples.fine[rows] @ _sieve(centered, self.lengths[some], np.float64)
             yield from self._pairs(*samples.sift(rows, fine, self.lengths[some]), first)

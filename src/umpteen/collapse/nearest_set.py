@@ -32,8 +32,8 @@ class NearestSet(BaseEstimator):
     further training, but only sets that were seen can be answers.
 
     With `unseen`, any set of labels can be, of as many labels as some training sample has: means
-    of collapsed features are sums of vectors of their labels, so those of unseen sets are known
-    too (`averages_`). The nearest of all is found by branch and bound; where a sample takes more
+    of collapsed features are sums of vectors of their labels, so those of unseen sets follow
+    (`averages_`). The nearest of all is found by branch and bound; where a sample takes more
     than `max_steps` steps, the best set found so far is the answer (`search` tells which). Some
     samples of seen sets are then given unseen ones: worth it where unseen sets are common.
 
@@ -74,11 +74,11 @@ class NearestSet(BaseEstimator):
         return self
 
     def predict(self, features: Any) -> csr_matrix:
-        """The label set of each sample, an indicator `(n, n_labels)`."""
+        """Return the label set of each sample, an indicator `(n, n_labels)`."""
         return self.search(features)[0]
 
     def search(self, features: Any) -> tuple[csr_matrix, npt.NDArray[np.bool_]]:
-        """The label sets, and whether each is known to be the nearest of all; `(n,)`."""
+        """Return the label sets, and whether each is proven to be the nearest of all; `(n,)`."""
         if not hasattr(self, "means_"):
             raise NotFittedError("this NearestSet was not fitted yet: call fit first")
         checked = dense_features(features, n_features=self.means_.shape[1])

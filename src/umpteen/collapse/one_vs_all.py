@@ -88,7 +88,7 @@ class OneVsAll(BaseEstimator):
         return self
 
     def predict(self, features: Any) -> csr_matrix:
-        """The label set of each sample, an indicator `(n, n_labels)`."""
+        """Return the label set of each sample, an indicator `(n, n_labels)`."""
         if not hasattr(self, "threshold_"):
             raise NotFittedError("this OneVsAll was not fitted yet: call fit first")
         features = dense_features(features, n_features=self.weight_.shape[1])
@@ -115,8 +115,8 @@ class OneVsAll(BaseEstimator):
         columns = labels.tocsc()
         for start in range(0, labels.shape[1], _BLOCK_LABELS):
             block = slice(start, start + _BLOCK_LABELS)
-            signs = 2 * columns[:, block].toarray().astype(np.float64) - 1
-            solution = _logistic(inputs, signs, 1 / (self.cost * size**2), self.max_iter)
+            targets = 2 * columns[:, block].toarray().astype(np.float64) - 1
+            solution = _logistic(inputs, targets, 1 / (self.cost * size**2), self.max_iter)
             self.weight_[block] = solution[:, :d] / size
             self.bias_[block] = solution[:, d] - self.weight_[block].astype(np.float64) @ center
 
@@ -136,17 +136,17 @@ class OneVsAll(BaseEstimator):
             yield rows, features[rows] @ self.weight_.T.astype(np.float64) + self.bias_
 
 
-def _logistic(inputs: FloatArray, signs: FloatArray, penalty: float, max_iter: int) -> FloatArray:
+def _logistic(inputs: FloatArray, targets: FloatArray, penalty: float, max_iter: int) -> FloatArray:
     """Weights `(labels, inputs)` of all labels at once; the last input, a one, is not penalized."""
-    shape = signs.shape[1], inputs.shape[1]
+    shape = targets.shape[1], inputs.shape[1]
     weigh = np.full(shape[1], penalty)
     weigh[-1] = 0
 
     def objective(values: FloatArray) -> tuple[float, FloatArray]:
         weights = values.reshape(shape)
-        margins = signs * (inputs @ weights.T)
+        margins = targets * (inputs @ weights.T)
         loss = np.logaddexp(0, -margins).sum() + 0.5 * (weigh * weights**2).sum()
-        slope = (-signs * expit(-margins)).T @ inputs + weigh * weights
+        slope = (-targets * expit(-margins)).T @ inputs + weigh * weights
         return float(loss), slope.ravel()
 
     found = minimize(

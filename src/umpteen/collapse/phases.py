@@ -1,4 +1,4 @@
-"""Frames with known angles: families of signs, where the size allows.
+"""Families of sign vectors with small cosines, where the size allows.
 
 In d = 2^m dimensions, take an orthonormal basis of signs (Hadamard's) and flip the signs of its
 columns by (-1)^Q(v), with v running over the m-bit words: another orthonormal basis. For two
@@ -33,7 +33,7 @@ class Family:
     form: Callable[[int, int], IntArray]  # (power, which) -> the form's value for each word
 
     def vectors(self, count: int) -> FloatArray:
-        """The first `count` of them, `(count, 2^power)`."""
+        """Return the first `count` of them, `(count, 2^power)`."""
         d = 2**self.power
         basis = np.asarray(hadamard(d), np.float32) / np.float32(np.sqrt(d))
         # From the form 1 on: the basis of form 0 holds the constant vector, which no network
@@ -44,7 +44,7 @@ class Family:
 
 
 def family(n_vectors: int, dimension: int) -> Family | None:
-    """The family with the smallest angles' cosine that fits, or None if there is none.
+    """Return the family with the smallest angles' cosine that fits, or None if there is none.
 
     >>> family(4000, 256).coherence
     0.0625
@@ -65,7 +65,7 @@ def _families(power: int) -> Iterator[Family]:
 
 
 def kerdock_form(power: int, which: int) -> IntArray:
-    """Values 0 or 1 of Kerdock's form for each word of `power` bits, `(2^power,)`."""
+    """Return values 0 or 1 of Kerdock's form for each word of `power` bits, `(2^power,)`."""
     field = power - 1
     units = 1 << np.arange(field)
     squares = _times(which, which, field)
@@ -81,18 +81,18 @@ def kerdock_form(power: int, which: int) -> IntArray:
 
 
 def goethals_form(power: int, which: int) -> IntArray:
-    """Kerdock's forms, then each of them plus a form of Gold's on all bits but the last."""
+    """Return Kerdock's forms, then each plus a form of Gold's on all bits but the last."""
     kerdock, gold = which % 2 ** (power - 1), which // 2 ** (power - 1)
     return kerdock_form(power, kerdock) ^ np.tile(gold_form(power - 1, gold), 2)
 
 
 def gold_form(power: int, which: int) -> IntArray:
-    """trace(which * x^3) for each element x of the field with 2^power elements."""
+    """Return trace(which * x^3) for each element x of the field with 2^power elements."""
     return _trace(_times(which, _odd_power(power, 3), power), power)
 
 
 def double_gold_form(power: int, which: int) -> IntArray:
-    """trace(b x^3 + c x^5), with b and c from the lower and the upper bits of `which`."""
+    """Return trace(b x^3 + c x^5), with b and c from the lower and the upper bits of `which`."""
     upper = _trace(_times(which >> power, _odd_power(power, 5), power), power)
     return gold_form(power, which % 2**power) ^ upper
 

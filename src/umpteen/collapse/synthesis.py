@@ -29,7 +29,7 @@ class TagAverages:
     The scales are the paper's C_m. The offsets, one per multiplicity, are 0 in theory; after a
     ReLU, the features of all samples have a direction in common.
 
-    Label sets seen in training are known by the sums of their labels' random keys.
+    Label sets seen in training are recognised by the sums of their labels' random keys.
     """
 
     vectors: Annotated[FloatArray, Shape("labels", "dim")]
@@ -53,19 +53,19 @@ class TagAverages:
         alone have theirs from the company they keep.
         """
         labelled = np.flatnonzero(sets.multiplicities > 0)
-        problem = _Problem(
+        regression = _MeanRegression(
             csr_matrix(sets.sets[labelled], dtype=np.float64),
             sets.means[labelled],
             sets.counts[labelled].astype(np.float64),
         )
-        vectors = problem.first_vectors(*sets.single())
-        scales, offsets = problem.fit_scales(vectors)
+        vectors = regression.first_vectors(*sets.single())
+        scales, offsets = regression.fit_scales(vectors)
         for _ in range(_ROUNDS):
-            vectors = problem.fit_vectors(vectors, scales, offsets)
-            scales, offsets = problem.fit_scales(vectors)
+            vectors = regression.fit_vectors(vectors, scales, offsets)
+            scales, offsets = regression.fit_scales(vectors)
         return cls(
             vectors,
-            problem.multiplicities,
+            regression.multiplicities,
             scales,
             offsets,
             _least_inner(vectors),
@@ -73,7 +73,7 @@ class TagAverages:
         )
 
     def means(self, sets: csr_matrix) -> FloatArray:
-        """The means of label sets, `(sets, n_labels)`, whose multiplicities were seen."""
+        """Return the means of label sets, `(sets, n_labels)`, whose multiplicities were seen."""
         which = np.searchsorted(self.multiplicities, np.diff(sets.indptr))
         sums = csr_matrix(sets, dtype=np.float64) @ self.vectors
         return np.asarray(self.offsets[which] + self.scales[which, None] * sums)
@@ -81,7 +81,7 @@ class TagAverages:
     def search(
         self, features: FloatArray, values: FloatArray, max_steps: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-        """Unseen sets nearer than `values`, squared distances, which are updated in place.
+        """Return unseen sets nearer than `values`, squared distances, which are updated in place.
 
         Labels of the nearest set, -1 where there are fewer, `(n, largest multiplicity)`; all -1
         where none is nearer. And whether it is proven that no set is nearer still, `(n,)`.
@@ -105,7 +105,7 @@ class TagAverages:
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class _MeanRegression:
     sets: csr_matrix  # (n_sets, n_labels)
     means: FloatArray  # (n_sets, d)
     weights: FloatArray  # (n_sets,)
@@ -119,7 +119,7 @@ class _Problem:
         return np.unique(self.sizes)
 
     def first_vectors(self, labels: IntArray, singles: FloatArray) -> FloatArray:
-        """Means of samples with one label, else of all samples with it, around their average."""
+        """Return centered means of the samples with one label, else of all samples with it."""
         members = sparse.diags_array(self.weights) @ self.sets
         totals = np.asarray(members.sum(axis=0)).ravel()
         vectors = members.T @ self.means / np.maximum(totals, 1)[:, None]
@@ -147,7 +147,7 @@ class _Problem:
     def fit_vectors(
         self, vectors: FloatArray, scales: FloatArray, offsets: FloatArray
     ) -> FloatArray:
-        """The labels' vectors by ridge regression, by conjugate gradients from the present ones."""
+        """Return the labels' vectors by ridge regression, solved from the present ones."""
         which = np.searchsorted(self.multiplicities, self.sizes)
         design = sparse.diags_array(scales[which]) @ self.sets
         weighted = csr_matrix(sparse.diags_array(self.weights) @ design)

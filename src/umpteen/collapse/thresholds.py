@@ -1,4 +1,4 @@
-"""One threshold for the scores of all labels, chosen on samples whose labels are known.
+"""One threshold for the scores of all labels, chosen on samples with labels.
 
 Samples come in blocks of `(relevant, scores)`, both `(n, n_labels)`; nothing of that size is kept.
 """
@@ -15,7 +15,7 @@ _BINS = 2**14
 
 
 def subset_threshold(blocks: Blocks, at_least_one: bool = False) -> float:
-    """The score from which labels are to be taken for most sets to be exactly right.
+    """Return the score from which labels are to be taken for most sets to be exactly right.
 
     A sample is right if the threshold is above its best wrong label and not above its worst right
     one; the answer is the middle of the stretch where most samples are.
@@ -47,7 +47,7 @@ def subset_threshold(blocks: Blocks, at_least_one: bool = False) -> float:
 
 
 def f1_threshold(blocks: Blocks, at_least_one: bool = False) -> float:
-    """The score from which labels are to be taken for the best micro-F1.
+    """Return the score from which labels are to be taken for the best micro-F1.
 
     To within 40 / 2^14; `at_least_one` makes no difference here.
     """

@@ -27,7 +27,7 @@ _NOISY_WIDTH = 256  # dimensions that features with noise are projected to
 _DENSITY = 1 / 32  # of that projection: eight dimensions for each feature
 
 
-def group_randomly(n_samples: int, size: int, random_state: Any = None) -> csr_matrix:
+def group_randomly(n_samples: int, size: int, random_state: Any = 0) -> csr_matrix:
     """Return groups of `size` random samples, `(n_groups, n_samples)`; each sample is in one.
 
     The last group is smaller where `size` does not divide the number of samples.
@@ -41,9 +41,7 @@ def group_randomly(n_samples: int, size: int, random_state: Any = None) -> csr_m
     return _grouped(order, np.append(np.arange(0, n_samples, size), n_samples))
 
 
-def group_by_clusters(
-    X: Any, depth: int, noise: float = 0.0, random_state: Any = None
-) -> csr_matrix:
+def group_by_clusters(X: Any, depth: int, noise: float = 0.0, random_state: Any = 0) -> csr_matrix:
     """Return groups of similar samples, `(2**depth, n)`: they are halved `depth` times.
 
     Each cut is a spherical 2-means with equal sizes, so the groups' sizes differ by one at most.

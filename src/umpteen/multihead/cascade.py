@@ -13,8 +13,9 @@ from umpteen.errors import ParameterError
 from umpteen.multihead.cascade_level import CascadeLevel
 from umpteen.multihead.cascade_loss import cross_entropy, sigmoid_loss
 from umpteen.multihead.code import LabelCode
-from umpteen.multihead.coded import CodedHead, check_batch, check_choice, code_for
+from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.neural import Targets
+from umpteen.neural.head import check_batch, softmax_or_bce
 from umpteen.neural.topk import best_labels
 from umpteen.validation import check_k
 
@@ -34,10 +35,10 @@ class CascadeHead(CodedHead):
     ones (as many more as need be). `loss="softmax"` takes one class per sample: cross-entropy
     over groups, then within the true group, so that scores are probabilities of classes.
 
-    `topk` scores are logs of the product of the scores along the way, with `n_candidates` groups
-    kept at each head; all labels are compared if that covers all groups. With fewer candidates
-    than k, the rest is -1. With `sparse`, only table rows in use get gradients, as a sparse
-    tensor: for SGD or SparseAdam.
+    `topk` scores are logs of the product of the scores of a label and its groups, with
+    `n_candidates` groups kept at each head; all labels are compared if that covers all groups.
+    With fewer candidates than k, the rest is -1. With `sparse`, only table rows in use get
+    gradients, as a sparse tensor: for SGD or SparseAdam.
 
     >>> head = CascadeHead(8, 1000, lengths=[50, 20], hidden=16)
     >>> head.n_parameters == 50 * (8 + 1) + 16 * (8 + 1) + 1000 * 16
@@ -76,14 +77,11 @@ class CascadeHead(CodedHead):
             for length, size in zip(self.code.lengths[1:], sizes[1:], strict=True)
         )
 
-    @staticmethod
-    def default_loss(single_label: bool) -> str:
-        """What suits one class per sample, or several labels."""
-        return "softmax" if single_label else "bce"
+    default_loss = staticmethod(softmax_or_bce)
 
     @property
     def steps(self) -> list[CascadeLevel]:
-        """The heads after the first."""
+        """Return the heads after the first."""
         return [cast(CascadeLevel, level) for level in self.levels]
 
     def loss(self, features: Tensor, targets: Targets) -> Tensor:
@@ -93,7 +91,7 @@ class CascadeHead(CodedHead):
         return sigmoid_loss(self, features, targets.rows, self.nodes(targets.labels))
 
     def nodes(self, labels: Tensor) -> list[Tensor]:
-        """The group of each label at every head; at the last one, its place."""
+        """Return the group of each label at every head; at the last one, its place."""
         places = self.places(labels)
         return [places // stride for stride in self.code.strides]
 
@@ -103,10 +101,10 @@ class CascadeHead(CodedHead):
         k = self.n_best(k)
         width = min(self.n_candidates, self.code.n_groups[-2]) * max(self.code.lengths[1:])
         n_rows = max(1, _MAX_ENTRIES // (width * self.steps[0].hidden))
-        parts = [self._topk(rows, k) for rows in features.split(n_rows)] or [
+        blocks = [self._topk(rows, k) for rows in features.split(n_rows)] or [
             self._topk(features, k)
         ]
-        labels, scores = zip(*parts, strict=True)
+        labels, scores = zip(*blocks, strict=True)
         return torch.cat(labels), torch.cat(scores)
 
     def _topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -119,6 +117,6 @@ class CascadeHead(CodedHead):
         return best_labels(scores, self.labels(nodes * exists), k)
 
     def log_scores(self, logits: Tensor) -> Tensor:
-        """Log-probabilities of siblings, the last axis; -inf stays."""
+        """Return log-probabilities of siblings, the last axis; -inf stays."""
         softmax = self.loss_name == "softmax"
         return logits.log_softmax(-1) if softmax else functional.logsigmoid(logits)

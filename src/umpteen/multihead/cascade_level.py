@@ -24,13 +24,13 @@ class CascadeLevel(nn.Module):
         nn.init.xavier_uniform_(self.table.weight)
 
     def below(self, groups: Tensor) -> tuple[Tensor, Tensor]:
-        """The nodes below each group along a new last axis, and which of them exist."""
+        """Return the nodes below each group along a new last axis, and which of them exist."""
         nodes = groups[..., None] * self.length + torch.arange(self.length, device=groups.device)
         exists = (nodes < self.n_nodes) & (groups[..., None] >= 0)
         return nodes, exists
 
     def forward(self, features: Tensor, rows: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits `(pairs, length)` of the children of a group for a sample, and which exist.
+        """Return logits `(pairs, length)` of the children of a group for a sample, and which exist.
 
         `rows` and `groups` are `(pairs,)`.
         """
@@ -48,7 +48,7 @@ class CascadeLevel(nn.Module):
         scores: Tensor,
         log_scores: Callable[[Tensor], Tensor],
     ) -> tuple[Tensor, Tensor]:
-        """All children of groups `(n, m)`, and their scores added to the groups'.
+        """Return all children of groups `(n, m)`, and their scores added to the groups'.
 
         Both are `(n, m * length)`. Children that do not exist score -inf; nor do those of group -1.
         """

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def cross_entropy(head: "CascadeHead", features: Tensor, nodes: list[Tensor]) -> Tensor:
-    """Of the class's group, plus, within each true group, of the next; `nodes` as (n,) per head."""
+    """Return the cross-entropy of the class's group, plus, in each true group, that of the next.
+
+    `nodes` are `(n,)` per head.
+    """
     loss = functional.cross_entropy(head.groups(features), nodes[0])
     rows = torch.arange(len(features), device=features.device)
     for level, parents, own in zip(head.steps, nodes, nodes[1:], strict=False):
@@ -27,7 +30,7 @@ def cross_entropy(head: "CascadeHead", features: Tensor, nodes: list[Tensor]) ->
 def sigmoid_loss(
     head: "CascadeHead", features: Tensor, rows: Tensor, nodes: list[Tensor]
 ) -> Tensor:
-    """Binary cross-entropy over candidates, its means over each head added up.
+    """Return the binary cross-entropy over candidates, its means over each head added up.
 
     `rows` and, per head, `nodes` are `(pairs,)`: the samples' true labels.
     """
@@ -60,7 +63,7 @@ class Candidates:
     truth: Tensor  # (n, m), 1 for true groups
 
     def best(self, n_candidates: int) -> "Candidates":
-        """The `n_candidates` best, true ones first, and all of these where there are more.
+        """Return the `n_candidates` best, true ones first, and all of these where there are more.
 
         The paper adds 1 to raw outputs, its code to their sigmoid, which may be rounded to 1:
         with 2, no other group can come before a true one.
@@ -69,23 +72,23 @@ class Candidates:
         wanted = self.truth.sum(1).clamp(min=n_candidates)
         width = min(int(wanted.max()), ranks.shape[1])
         columns = ranks.topk(width, dim=1).indices
-        kept = [part.gather(1, columns) for part in (self.nodes, self.scores, self.truth)]
+        kept = [values.gather(1, columns) for values in (self.nodes, self.scores, self.truth)]
         surplus = torch.arange(width, device=columns.device) >= wanted[:, None]
         return Candidates(kept[0].masked_fill(surplus, -1), *kept[1:])
 
     def existing(self) -> tuple[Tensor, Tensor]:
-        """The sample and the column of every candidate."""
+        """Return the sample and the column of every candidate."""
         rows, slots = (self.nodes >= 0).nonzero(as_tuple=True)
         return rows, slots
 
     def find(self, rows: Tensor, nodes: Tensor, pair_rows: Tensor, slots: Tensor) -> Tensor:
-        """Which of the existing candidates are given nodes of given samples."""
+        """Return which of the existing candidates are given nodes of given samples."""
         n_nodes = int(self.nodes.max()) + 1
         keys, order = (pair_rows * n_nodes + self.nodes[pair_rows, slots]).sort()
         return order[torch.searchsorted(keys, rows * n_nodes + nodes)]
 
     def children(self, level: "CascadeLevel", scores: Tensor, truth: Tensor) -> "Candidates":
-        """All children, `(n, m * length)`: a child's score is its parent's times its own."""
+        """Return all children, `(n, m * length)`: a child's score is its parent's times its own."""
         rows, slots = self.existing()
         nodes, exists = level.below(self.nodes)
         below = torch.zeros_like(nodes, dtype=scores.dtype)

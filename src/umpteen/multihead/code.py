@@ -14,6 +14,7 @@ from torch import Tensor
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.multihead.lengths import balanced_lengths, confusion, descending_lengths
 from umpteen.multihead.orders import clustered_order, shuffled_order
+from umpteen.neural.head import check_range
 from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import Features, check_k
 
@@ -63,23 +64,23 @@ class LabelCode:
 
     @classmethod
     def balanced(cls, n_labels: int, n_heads: int = 2) -> Self:
-        """Heads of nearly equal length, which suits `ProductHead`."""
+        """Return heads of nearly equal length, which suits `ProductHead`."""
         return cls(n_labels, balanced_lengths(n_labels, n_heads))
 
     @classmethod
     def descending(cls, n_labels: int, n_heads: int = 2, ratio: float | None = None) -> Self:
-        """Each head about `ratio` times as long as the next: for `CascadeHead`, `SamplingHead`.
+        """Return heads about `ratio` times as long as the next, for `CascadeHead`, `SamplingHead`.
 
         By default n, n^2, n^3, ... from the last head to the first.
         """
         return cls(n_labels, descending_lengths(n_labels, n_heads, ratio))
 
     def shuffled(self, random_state: int | None = 0) -> Self:
-        """The same heads with labels in random order."""
+        """Return the same heads with labels in random order."""
         return replace(self, order=shuffled_order(self.n_labels, random_state))
 
     def clustered(self, label_features: Features, random_state: int | None = 0) -> Self:
-        """The same heads with similar labels in the same groups.
+        """Return the same heads with similar labels in the same groups.
 
         `label_features` are `(n_labels, d)`, sparse or dense: centroids, texts or embeddings.
         """
@@ -92,30 +93,29 @@ class LabelCode:
 
     @cached_property
     def strides(self) -> list[int]:
-        """By how much the place grows when a head's digit grows by one."""
+        """Return by how much the place grows when a head's digit grows by one."""
         behind = [math.prod(self.lengths[h + 1 :]) for h in range(self.n_heads)]
         return [min(stride, _MAX_STRIDE) for stride in behind]
 
     @property
     def n_groups(self) -> list[int]:
-        """How many values the first h digits take together, for h = 1, 2, ...; padding is out."""
+        """Return how many values the first h digits take together, for h = 1, 2, ..."""
         return [math.ceil(self.n_labels / stride) for stride in self.strides]
 
     def confusion_degree(self, *, parallel: bool = False) -> float:
-        """How many labels are mixed up by sharing digits (Eq. 15); less is better.
+        """Return how many labels are mixed up by sharing digits (Eq. 15); less is better.
 
         In the heads' order; `parallel` heads have none, and their worst order counts: ascending.
         """
         return confusion(sorted(self.lengths) if parallel else self.lengths)
 
     def encode(self, labels: Ints) -> Ints:
-        """The digits of labels of any shape, along a new last axis; numpy array or tensor."""
-        if labels.size if isinstance(labels, np.ndarray) else labels.numel():
-            _check_range(int(labels.min()), int(labels.max()), self.n_labels)
+        """Return the digits of labels, an array or a tensor of any shape, along a new last axis."""
+        check_range(labels, self.n_labels)
         return self.digits(_look_up(self.places, labels))
 
     def decode(self, digits: Ints) -> Ints:
-        """The labels of digits (along the last axis), -1 for padding."""
+        """Return the labels of digits (along the last axis), -1 for padding."""
         strides, lengths = _like(digits, self.strides), _like(digits, self.lengths)
         if ((digits < 0) | (digits >= lengths)).any():
             raise LabelsError(f"each digit must be at least 0 and below its head's {self.lengths}")
@@ -125,14 +125,14 @@ class LabelCode:
         return labels
 
     def digits(self, places: Ints) -> Ints:
-        """The digits of places, along a new last axis."""
+        """Return the digits of places, along a new last axis."""
         strides, lengths = _like(places, self.strides), _like(places, self.lengths)
         digits: Ints = places[..., None] // strides % lengths
         return digits
 
     @cached_property
     def places(self) -> IntArray | None:
-        """The place of each label, the inverse of `order`."""
+        """Return the place of each label, the inverse of `order`."""
         if self.order is None:
             return None
         places = np.empty(self.n_labels, np.int64)
@@ -158,11 +158,3 @@ def _permutation(order: npt.NDArray, n_labels: int) -> IntArray:
             f"but an array of shape {order.shape} does not"
         )
     return order.astype(np.int64)
-
-
-def _check_range(least: int, most: int, n_labels: int) -> None:
-    if least < 0 or most >= n_labels:
-        raise LabelsError(
-            f"labels run from 0 to {n_labels - 1:,} here, but {least if least < 0 else most:,} "
-            "was given: number them from 0, or make the head for more labels"
-        )

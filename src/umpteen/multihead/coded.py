@@ -1,13 +1,13 @@
-"""What heads over a label code share: how they are made, and what they check."""
+"""CodedHead: what heads over a label code share."""
 
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from umpteen.errors import FeaturesError, LabelsError, ParameterError
+from umpteen.errors import ParameterError
 from umpteen.multihead.code import LabelCode
-from umpteen.neural import Head, Targets
+from umpteen.neural import Head
 from umpteen.validation import check_k
 
 
@@ -28,11 +28,11 @@ class CodedHead(Head):
         self.register_buffer("label_at", order, persistent=False)
 
     def places(self, labels: Tensor) -> Tensor:
-        """Where labels stand in the code's order."""
+        """Return where labels stand in the code's order."""
         return labels if self.place_of is None else self.place_of[labels]
 
     def labels(self, places: Tensor) -> Tensor:
-        """The labels that stand at some places."""
+        """Return the labels that stand at some places."""
         return places if self.label_at is None else self.label_at[places]
 
 
@@ -42,7 +42,7 @@ def code_for(
     lengths: Sequence[int] | None,
     otherwise: Callable[[int], LabelCode],
 ) -> LabelCode:
-    """The code that a head's arguments name, or the one it has `otherwise`."""
+    """Return the code that a head's arguments name, or the one it has `otherwise`."""
     given = n_labels if isinstance(n_labels, LabelCode) else code
     if given is None:
         n_labels = check_k(n_labels, "n_labels")
@@ -60,28 +60,3 @@ def check_choice(value: str, name: str, choices: Sequence[str]) -> None:
     """Refuse a name that is none of the choices."""
     if value not in choices:
         raise ParameterError(f"{name}={value!r} is not possible: choose from {', '.join(choices)}")
-
-
-def check_batch(head: Head, features: Tensor, targets: Targets | None = None) -> None:
-    """Features of the right shape, as many targets, and labels that the head has."""
-    if features.dim() != 2 or features.shape[1] != head.in_features:
-        raise FeaturesError(
-            f"features have shape {tuple(features.shape)}, expected (n, {head.in_features})"
-        )
-    if targets is None:
-        return
-    if len(targets) != len(features):
-        raise LabelsError(f"{len(features):,} samples have the targets of {len(targets):,}")
-    check_range(targets.labels, head.n_labels)
-
-
-def check_range(labels: Tensor, n_labels: int) -> None:
-    """Refuse labels that there are not."""
-    if not labels.numel():
-        return
-    least, most = (int(value) for value in labels.aminmax())
-    if least < 0 or most >= n_labels:
-        raise LabelsError(
-            f"labels run from 0 to {n_labels - 1:,} here, but {least if least < 0 else most:,} "
-            "was given: number them from 0, or make the head for more labels"
-        )

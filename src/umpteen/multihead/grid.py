@@ -25,18 +25,18 @@ class GridRows:
     n_columns: int
 
     def of(self, samples: Tensor) -> "GridRows":
-        """Those of some samples."""
+        """Return those of some samples."""
         bound = None if self.bound is None else self.bound[samples]
         return GridRows(self.rows[samples], bound, self.n_columns)
 
     def places(self) -> Tensor:
-        """The codes of these rows, `(n, m * n_columns)`, real or not."""
+        """Return the codes of these rows, `(n, m * n_columns)`, real or not."""
         columns = torch.arange(self.n_columns, device=self.rows.device)
         return (self.rows[:, :, None] * self.n_columns + columns).flatten(1)
 
 
 def best_rows(head_scores: Sequence[Tensor], n_codes: int, m: int) -> GridRows:
-    """The m best rows; `head_scores` are `(n, groups, length)` per head, in float64."""
+    """Return the m best rows; `head_scores` are `(n, groups, length)` per head, in float64."""
     cut = _cut([scores.shape[2] for scores in head_scores])
     nothing = torch.zeros_like(head_scores[0][:, :, :1])
     down, across = _sums(nothing, head_scores[:cut]), _sums(nothing, head_scores[cut:])

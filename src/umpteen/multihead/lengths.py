@@ -8,7 +8,7 @@ from umpteen.validation import check_k
 
 
 def balanced_lengths(n_labels: int, n_heads: int) -> list[int]:
-    """Lengths that differ by one at most, of the smallest sum: best for heads side by side.
+    """Return lengths that differ by one at most, of the smallest sum: best for parallel heads.
 
     >>> balanced_lengths(1_728_000, 3), balanced_lengths(10, 2)
     ([120, 120, 120], [4, 3])
@@ -23,7 +23,7 @@ def balanced_lengths(n_labels: int, n_heads: int) -> list[int]:
 
 
 def descending_lengths(n_labels: int, n_heads: int, ratio: float | None = None) -> list[int]:
-    """Each head about `ratio` times as long as the next, the first as long as it must be.
+    """Return lengths of about `ratio` times the next, the first as long as it must be.
 
     By default the ratio is the last head's length: two heads are as n^2 and n, three as n^3, n^2
     and n, near the lengths that the paper chose for 4,000 to 670,000 labels.
@@ -44,8 +44,10 @@ def descending_lengths(n_labels: int, n_heads: int, ratio: float | None = None) 
 
 
 def confusion(lengths: Sequence[int]) -> float:
-    """Eq. 15 for heads in this order, with its indices put right: the product, over the heads
-    after the first, of how many codes they and those behind them make, per code of the one before.
+    """Return Eq. 15 for heads in this order, with its indices put right.
+
+    It is the product, over the heads after the first, of how many codes they and those behind them
+    make, per code of the one before.
 
     >>> confusion([10, 10]), confusion([20, 5]), confusion([5, 20])
     (1.0, 0.25, 4.0)

@@ -32,7 +32,7 @@ class _Beginnings:
 def best_codes(
     head_scores: Sequence[Tensor], k: int, n_codes: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Digits `(n, m, heads)` and scores `(n, m)` of the best m = min(k, n_codes) codes.
+    """Return digits `(n, m, heads)` and scores `(n, m)` of the best m = min(k, n_codes) codes.
 
     `head_scores` are `(n, length)` per head, and a code's score is the sum of its digits'.
     Equal scores stand by code. A beginning that k others precede cannot lead to the best k, and
@@ -52,22 +52,22 @@ def best_codes(
 
 
 def log_total(head_scores: Sequence[Tensor], n_codes: int) -> Tensor:
-    """The log of the sum of exp(score) over the first `n_codes` codes, `(n,)`, exactly."""
+    """Return the log of the sum of exp(score) over the first `n_codes` codes, `(n,)`, exactly."""
     totals = [scores.logsumexp(-1) for scores in head_scores]
     edge = edge_digits(n_codes, [scores.shape[-1] for scores in head_scores])
     if edge is None:
         return torch.stack(totals).sum(0)
-    parts, along = [], torch.zeros_like(totals[0])
+    totals_below, along = [], torch.zeros_like(totals[0])
     for head, (scores, digit) in enumerate(zip(head_scores, edge, strict=True)):
         behind = sum(totals[head + 1 :], torch.zeros_like(along))
         if digit:
-            parts.append(along + scores[..., :digit].logsumexp(-1) + behind)
+            totals_below.append(along + scores[..., :digit].logsumexp(-1) + behind)
         along = along + scores[..., digit]
-    return torch.stack(parts).logsumexp(0)
+    return torch.stack(totals_below).logsumexp(0)
 
 
 def edge_digits(n_codes: int, lengths: Sequence[int]) -> list[int] | None:
-    """The digits of the first code that is not real, or None where all are.
+    """Return the digits of the first code that is not real, or None where all are.
 
     >>> edge_digits(10, [3, 4]), edge_digits(12, [3, 4])
     ([2, 2], None)

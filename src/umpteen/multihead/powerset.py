@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from umpteen.errors import ParameterError
-from umpteen.multihead.coded import check_batch
 from umpteen.multihead.merging import best_codes
 from umpteen.neural import Head, Targets
+from umpteen.neural.head import check_batch
 from umpteen.neural.topk import best_labels
 from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import check_k
@@ -55,16 +55,16 @@ class PowersetCode:
 
     @property
     def lengths(self) -> list[int]:
-        """How many subsets each head chooses from; the last may have fewer labels."""
+        """Return how many subsets each head chooses from; the last may have fewer labels."""
         starts = range(0, self.n_labels, self.labels_per_head)
         return [2 ** min(self.labels_per_head, self.n_labels - start) for start in starts]
 
     def encode(self, Y: csr_matrix) -> npt.NDArray[np.int64]:
-        """The digits `(n, heads)` of sets of labels, the rows of an indicator."""
+        """Return the digits `(n, heads)` of sets of labels, the rows of an indicator."""
         return self.digits(Targets.of(Y)).numpy()
 
     def digits(self, targets: Targets) -> Tensor:
-        """The digits `(n, heads)` of the samples' sets."""
+        """Return the digits `(n, heads)` of the samples' sets."""
         labels = targets.labels
         digits = labels.new_zeros(len(targets) * self.n_heads)
         cells = targets.rows * self.n_heads + labels // self.labels_per_head
@@ -72,7 +72,7 @@ class PowersetCode:
         return digits.view(-1, self.n_heads)
 
     def members(self, digits: Tensor) -> Tensor:
-        """Which labels the sets of digits `(..., heads)` have: booleans `(..., n_labels)`."""
+        """Return which labels the sets of digits `(..., heads)` have, as `(..., n_labels)`."""
         bits = torch.arange(self.labels_per_head, device=digits.device)
         return (digits[..., None] >> bits & 1).bool().flatten(-2)[..., : self.n_labels]
 
@@ -95,7 +95,7 @@ class PowersetHead(Head):
         self.linear = nn.Linear(in_features, sum(self.code.lengths))
 
     def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        """The mean of -log p(set)."""
+        """Return the mean of -log p(set)."""
         check_batch(self, features, targets)
         digits = self.code.digits(targets)
         heads = self.linear(features).split(self.code.lengths, dim=1)
@@ -111,14 +111,14 @@ class PowersetHead(Head):
 
     @torch.no_grad()
     def best_set(self, features: Tensor) -> Tensor:
-        """The likeliest set of each sample, as booleans `(n, n_labels)`: what `predict` wants."""
+        """Return the likeliest set of each sample, as booleans `(n, n_labels)`, for `predict`."""
         check_batch(self, features)
         heads = self.linear(features).split(self.code.lengths, dim=1)
         return self.code.members(torch.stack([logits.argmax(1) for logits in heads], dim=1))
 
     @torch.no_grad()
     def best_sets(self, features: Tensor, k: int = 1) -> tuple[Tensor, Tensor]:
-        """The likeliest sets and their log-probabilities: `(n, m, n_labels)` booleans, `(n, m)`.
+        """Return the likeliest sets, booleans `(n, m, n_labels)`, and their log-probabilities.
 
         m is k, or the number of sets if that is smaller. Exact, as in `ProductHead.topk`; equal
         ones by their digits.

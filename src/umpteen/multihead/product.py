@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from umpteen.multihead.code import LabelCode
-from umpteen.multihead.coded import CodedHead, check_batch, check_choice, check_range, code_for
+from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.multihead.product_search import CodeScores
 from umpteen.neural import Targets
+from umpteen.neural.head import check_batch, check_range
 from umpteen.validation import check_k
 
 LOSSES = ("softmax", "joint", "bce")
@@ -71,7 +72,7 @@ class ProductHead(CodedHead):
         return self._code_scores(features).topk(self.n_best(k), features.dtype)
 
     def log_proba(self, features: Tensor, labels: Tensor) -> Tensor:
-        """Log-probabilities of `labels`, `(n, m)`, among all labels of each sample."""
+        """Return log-probabilities of `labels`, `(n, m)`, among all labels of each sample."""
         check_batch(self, features)
         check_range(labels, self.n_labels)
         scores = self._code_scores(features)

@@ -33,18 +33,18 @@ class CodeScores:
         return self.heads[0].shape[1]
 
     def of(self, places: Tensor) -> Tensor:
-        """The scores of places `(n, m)`, or of the same `(m,)` for every sample."""
+        """Return the scores of places `(n, m)`, or of the same `(m,)` for every sample."""
         digits = self.code.digits(places)
         own = [_entries(scores, digits[..., head]) for head, scores in enumerate(self.heads)]
         sums = sum(own[1:], own[0])  # head by head, as `best_codes` adds them: equal bits
         return sums[:, 0] if self.n_groups == 1 else sums.logsumexp(1)
 
     def log_total(self) -> Tensor:
-        """The log of the sum of exp over all labels, `(n,)`."""
+        """Return the log of the sum of exp over all labels, `(n,)`."""
         return log_total(self.heads, self.code.n_labels).logsumexp(1)
 
     def topk(self, k: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """The best labels and their log-probabilities, `(n, k)`, equal ones by label."""
+        """Return the best labels and their log-probabilities, `(n, k)`, equal ones by label."""
         m, n = min(k, self.code.n_labels), len(self.heads[0])
         labels = torch.zeros(n, m, dtype=torch.int64, device=self.heads[0].device)
         scores, unsure = self.heads[0].new_zeros(n, m), labels.new_ones(n, dtype=torch.bool)
@@ -79,8 +79,8 @@ class CodeScores:
         grid = best_rows(self.heads, self.code.n_labels, m)
         size = max(1, _MAX_SCORES // (m * grid.n_columns * self.n_groups))
         samples = torch.arange(len(self.heads[0]), device=self.heads[0].device).split(size)
-        parts = [self._rows(some)._in_rows(grid.of(some), m) for some in samples]
-        labels, scores, unsure = zip(*parts, strict=True)
+        found = [self._rows(some)._in_rows(grid.of(some), m) for some in samples]
+        labels, scores, unsure = zip(*found, strict=True)
         return torch.cat(labels), torch.cat(scores), torch.cat(unsure)
 
     def _in_rows(self, grid: GridRows, m: int) -> _Found:

@@ -15,12 +15,12 @@ _GATHERED = 32  # as slow as so many products of a matrix product, for each prod
 def row_products(
     queries: Tensor, table: Tensor, samples: Tensor, nodes: Tensor, *, sparse: bool
 ) -> Tensor:
-    """`table[nodes[p, i]] . queries[samples[p]]` for all p, i: `(pairs, m)` like `nodes`.
+    """Return `table[nodes[p, i]] . queries[samples[p]]` for all p, i: `(pairs, m)` like `nodes`.
 
     `queries` are `(n, hidden)`, `table` `(rows, hidden)`, `samples` `(pairs,)`. On a CPU, moving
     copies of rows through memory costs more than to multiply them; so they are made in small
     chunks, and made again for the gradient, which is sparse for the table if asked for. Where
-    most of a small table is asked for anyway, all its products are made and a part is taken.
+    most of a small table is asked for anyway, all its products are made and some are taken.
     """
     if not sparse and len(queries) * len(table) <= _GATHERED * nodes.numel():
         return (queries @ table.T)[samples[:, None], nodes]
@@ -63,7 +63,7 @@ class _InChunks(Function):
         return of_queries, of_table, None, None, None
 
 
-def _chunks(hidden: int, *parts: Tensor) -> Any:
-    """All of `parts`, some pairs at a time; the second has the rows of each pair."""
-    n_pairs = max(1, _CHUNK_ENTRIES // max(1, parts[1].shape[1] * hidden))
-    return zip(*(part.split(n_pairs) for part in parts), strict=True)
+def _chunks(hidden: int, *tensors: Tensor) -> Any:
+    """All of the tensors, some pairs at a time; the second has the rows of each pair."""
+    n_pairs = max(1, _CHUNK_ENTRIES // max(1, tensors[1].shape[1] * hidden))
+    return zip(*(tensor.split(n_pairs) for tensor in tensors), strict=True)

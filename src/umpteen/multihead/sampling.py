@@ -8,10 +8,11 @@ from torch.nn import functional
 
 from umpteen.errors import ParameterError
 from umpteen.multihead.code import LabelCode
-from umpteen.multihead.coded import CodedHead, check_batch, check_choice, code_for
-from umpteen.multihead.draws import distinct_others
+from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.multihead.row_products import row_products
+from umpteen.multihead.sampled_groups import distinct_others
 from umpteen.neural import Targets
+from umpteen.neural.head import check_batch, softmax_or_bce
 from umpteen.neural.topk import best_by_blocks
 from umpteen.validation import check_count
 
@@ -62,10 +63,7 @@ class SamplingHead(CodedHead):
         self.table = nn.Embedding(self.n_labels, in_features, sparse=sparse)
         nn.init.normal_(self.table.weight, std=_SPREAD)
 
-    @staticmethod
-    def default_loss(single_label: bool) -> str:
-        """What suits one class per sample, or several labels."""
-        return "softmax" if single_label else "bce"
+    default_loss = staticmethod(softmax_or_bce)
 
     @property
     def n_groups(self) -> int:

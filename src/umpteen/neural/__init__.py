@@ -1,34 +1,33 @@
 """Networks: what every neural method shares.
 
-A network is an encoder (`Bag`, `MLP`, `Conv`, `TextEncoder`), which makes features of samples, and
-a `Head`, which chooses labels by them. `NeuralClassifier` trains any of the first with any of the
-second.
+A network is an encoder (`Bag`, `MLP`, `Conv`), which makes features of samples, and a `Head`, which
+chooses labels by them. `NeuralClassifier` trains any of the first with any of the second.
 """
 
 from umpteen.extras import require
 
 require("torch", "neural")
 
+from umpteen.neural.blueprints import Blueprint, blueprint  # noqa: E402
 from umpteen.neural.classifier import NeuralClassifier  # noqa: E402
 from umpteen.neural.encoders import MLP, Bag, Conv, Residual  # noqa: E402
 from umpteen.neural.full import FullHead  # noqa: E402
 from umpteen.neural.head import Head  # noqa: E402
 from umpteen.neural.inputs import SparseRows  # noqa: E402
-from umpteen.neural.recipes import Recipe, recipe  # noqa: E402
+from umpteen.neural.recipe import NetworkRecipe  # noqa: E402
 from umpteen.neural.targets import Targets  # noqa: E402
-from umpteen.neural.texts import TextEncoder  # noqa: E402
 
 __all__ = [
     "MLP",
     "Bag",
+    "Blueprint",
     "Conv",
     "FullHead",
     "Head",
+    "NetworkRecipe",
     "NeuralClassifier",
-    "Recipe",
     "Residual",
     "SparseRows",
     "Targets",
-    "TextEncoder",
-    "recipe",
+    "blueprint",
 ]

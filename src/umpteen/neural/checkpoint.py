@@ -38,7 +38,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, run: Run, fingerprint: str, seed: int, device: torch.device) -> "Checkpoint":
-        """The run as it is now, in the memory of its tensors."""
+        """Return the run as it is now, in the memory of its tensors."""
         return cls(
             fingerprint,
             seed,
@@ -93,7 +93,7 @@ class Keeper:
 
 
 def arrays_of(tensors: dict[str, Tensor]) -> dict[str, Array]:
-    """Arrays in the memory of the tensors, where that is not a graphics card's."""
+    """Return arrays in the memory of the tensors, where that is not a graphics card's."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
 

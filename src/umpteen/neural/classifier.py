@@ -1,7 +1,8 @@
-"""NeuralClassifier: any encoder with any head, trained in one way."""
+"""NeuralClassifier: any encoder with any head."""
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import replace
 from math import prod
 from numbers import Integral, Real
 from pathlib import Path
@@ -13,23 +14,24 @@ import torch
 from scipy.sparse import csr_matrix, vstack
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from umpteen.base import ExtremeClassifier, TopK
+from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import FeaturesError
+from umpteen.neural.blueprints import ENCODERS, HEADS, Blueprint, as_blueprint
 from umpteen.neural.checkpoint import Keeper, arrays_of
 from umpteen.neural.decoding import Decoder, check_decoder, decode, fit_decoder
 from umpteen.neural.device import find_device, one_thread, seeded
 from umpteen.neural.fitting import choose_encoder, flat, image_shape_of, learn_inputs
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
-from umpteen.neural.optimizers import OPTIMIZERS, SCHEDULES, make_optimizers
-from umpteen.neural.recipes import ENCODERS, HEADS, Recipe, as_recipe
+from umpteen.neural.optimizers import make_optimizers
+from umpteen.neural.recipe import NetworkRecipe, upgrade_from_1
 from umpteen.neural.run import Run
-from umpteen.neural.samples import Samples, hold_out
+from umpteen.neural.samples import Samples, split
 from umpteen.neural.stored_weights import StoredWeights
 from umpteen.neural.training import Settings, settings_of, train
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
-from umpteen.storage import Given, Index, NotEmpty, Shape, Sizes
+from umpteen.storage import Given, Index, NotEmpty, Shape, Sizes, storable
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import (
     N_JOBS,
@@ -43,129 +45,100 @@ from umpteen.validation import (
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 _FEW = 10_000  # weights: options up to this are possible in any network
 _ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
-_MOST_JUDGED = 5
-_NOT_OF_TRAINING = ("checkpoint", "checkpoint_every", "decoder", "device", "n_jobs", "verbose")
+_MOST_VALIDATED = 5  # labels of a sample in the precision of the validation split
+_NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "n_jobs", "verbose")
 
 
-class NeuralClassifier(ExtremeClassifier):
+@storable(version=2, upgrades={1: upgrade_from_1})
+class NeuralClassifier(HasRecipe, ExtremeClassifier):
     """A network: an `encoder` makes features of a sample, a `head` chooses labels by them.
 
-    **Encoder**: `"bag"` for sparse rows, `"mlp"` for dense ones, `"conv"` for images
-    `(n, channels, height, width)`; `"auto"` chooses by what `X` is. **Head**: `"full"`, the plain
-    last layer; `"product"`, `"cascade"` and `"sampling"` of `umpteen.multihead` and `"etf"` of
-    `umpteen.collapse` are for last layers that are too big, `"powerset"` is for sets of labels.
-    Options go into a recipe: `um.neural.recipe(um.neural.Bag, dim=512)`. A head is made for the
-    labels seen in training, or, where numbers of labels mean something to it (digits of a code),
-    for `all_labels` from 0 on.
-
-    **Decoder**: with `NearestSet()` or `OneVsAll()` of `umpteen.collapse`, `predict` answers with
-    whole label sets, of as many labels as each sample needs; the decoder is fitted on the features
-    of all training samples after training. `predict_topk` stays the head's ranking.
-
-    **Loss**: the head's own; `"full"` has softmax for a 1-D `Y`, otherwise binary cross-entropy.
-
-    **Training** runs for `epochs`, at most `max_seconds`. A part of the samples
-    (`validation_fraction`) is held out: the epoch with the best precision there is kept, and
-    training ends after `patience` epochs without a better one; below 100 samples all are trained
-    on. `learning_rate` rises in the first part (`warmup`) and then falls as a cosine, or stays
-    (`schedule="constant"`); `clip` limits the length of gradients; `averaging=0.25` averages the
-    weights over the last quarter of the epochs, if training gets there. `optimizer="adamw"` uses
-    sparse Adam for tables.
-
-    **Checkpoints**: with a folder as `checkpoint`, the state is written there every
-    `checkpoint_every` seconds, and `fit` with the same data and settings continues from it, to
-    the same bits as if it had never been interrupted, also after a kill.
-
+    Training keeps the epoch with the best precision on a validation split, a tenth of the samples,
+    and ends when no better one comes; of few samples (`umpteen.splitting`), all are trained on.
     Sparse rows are brought to length 1, dense features and the channels of images to mean 0 and
-    deviation 1. Training uses one thread, so that the
-    same seed gives the same bits for any `n_jobs`, which serves prediction; on a graphics card,
-    where training is in half precision, bits may differ.
+    deviation 1. Training uses one thread, so that the same seed gives the same bits for any
+    `n_jobs`, which serves prediction; on a graphics card, where training is in half precision,
+    bits may differ.
+
+    Parameters
+    ----------
+    encoder : "bag" for sparse rows, "mlp" for dense ones, "conv" for images
+        `(n, channels, height, width)`; "auto" chooses by what `X` is. Options go into a blueprint:
+        `um.neural.blueprint(um.neural.Bag, dim=512)`.
+    head : "full", the plain last layer, with softmax for a 1-D `Y` and else binary cross-entropy.
+        "product", "cascade" and "sampling" of `umpteen.multihead` and "etf" of `umpteen.collapse`
+        are for last layers that are too big, "powerset" is for sets of labels. Each has a loss of
+        its own. Options go into a blueprint.
+    decoder : with `NearestSet()` or `OneVsAll()` of `umpteen.collapse`, `predict` answers with
+        whole label sets, of as many labels as each sample needs; it is fitted on the features of
+        all training samples after training. `predict_topk` stays the head's ranking.
+    epochs : passes over the samples, at most.
+    batch_size : samples in a step; "auto" is a 32nd of them, from 8 to 256.
+    learning_rate : the highest one; the recipe says how it rises and falls.
+    recipe : the settings of training that seldom change, as a `umpteen.neural.NetworkRecipe`:
+        optimizer, schedule, early stopping, averaged weights, time limit. `set_params` takes
+        `recipe__patience` and so on.
+    checkpoint : folder that receives the state every few minutes. `fit` with the same data and
+        settings continues from it, to the same bits as if it had never been interrupted, also
+        after a kill.
+    device : "auto" is a graphics card where there is one, else "cpu".
 
     >>> X = np.array([[0, 1], [1, 0], [1, 0.1], [0.1, 1]] * 10, dtype=np.float32)
-    >>> model = NeuralClassifier(random_state=0).fit(X, [1, 0, 0, 1] * 10)
+    >>> model = NeuralClassifier().fit(X, [1, 0, 0, 1] * 10)
     >>> model.predict(X[:4])
     array([1, 0, 0, 1])
     """
 
     _unsaved_parameters: ClassVar[tuple[str, ...]] = ("checkpoint",)
+    _recipe_class: ClassVar[type[NetworkRecipe]] = NetworkRecipe
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "encoder": [StrOptions({"auto", *ENCODERS}), Recipe],
-        "head": [StrOptions(set(HEADS)), Recipe],
+        "encoder": [StrOptions({"auto", *ENCODERS}), Blueprint],
+        "head": [StrOptions(set(HEADS)), Blueprint],
         "decoder": [object],  # `check_decoder` looks closer
-        "all_labels": ["boolean"],
         "epochs": _POSITIVE,
-        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "batch_size": [*_POSITIVE, StrOptions({"auto"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "optimizer": [StrOptions(set(OPTIMIZERS))],
-        "schedule": [StrOptions(set(SCHEDULES))],
-        "warmup": [Interval(Real, 0, 1, closed="left")],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "clip": [Interval(Real, 0, None, closed="neither"), None],
-        "averaging": [Interval(Real, 0, 1, closed="both")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
-        "patience": _POSITIVE,
+        "recipe": [NetworkRecipe, None],
         "checkpoint": [str, None],
-        "checkpoint_every": [Interval(Real, 0, None, closed="left")],
         "device": [str],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
     }
 
-    encoder_: Recipe
-    head_: Recipe
+    encoder_: Blueprint
+    head_: Blueprint
     inputs_: Annotated[Inputs, Given("features")]
     image_shape_: list[int]  # empty for rows
     seen_labels_: Annotated[npt.NDArray[np.int32], Shape("seen"), NotEmpty(), Index("labels")]
     weights_: dict[str, npt.NDArray[Any]]
-    history_: dict[str, list[float]]  # loss and held-out precision of each epoch
+    history_: dict[str, list[float]]  # loss, and precision on the validation split, of each epoch
     decoder_: Decoder | None
 
     def __init__(
         self,
-        encoder: str | Recipe = "auto",
-        head: str | Recipe = "full",
+        encoder: str | Blueprint = "auto",
+        head: str | Blueprint = "full",
         *,
         decoder: Decoder | None = None,
-        all_labels: bool = False,
         epochs: int = 20,
-        max_seconds: float | None = None,
         batch_size: int | str = "auto",
         learning_rate: float = 3e-3,
-        optimizer: str = "adamw",
-        schedule: str = "cosine",
-        warmup: float = 0.05,
-        weight_decay: float = 0.0,
-        clip: float | None = None,
-        averaging: float = 0.0,
-        validation_fraction: float = 0.1,
-        patience: int = 5,
+        recipe: NetworkRecipe | None = None,
         checkpoint: str | None = None,
-        checkpoint_every: float = 300.0,
         device: str = "auto",
-        random_state: Any = None,
+        random_state: Any = 0,
         n_jobs: int | None = -1,
         verbose: Verbose = "auto",
     ) -> None:
         self.encoder = encoder
         self.head = head
         self.decoder = decoder
-        self.all_labels = all_labels
         self.epochs = epochs
-        self.max_seconds = max_seconds
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.optimizer = optimizer
-        self.schedule = schedule
-        self.warmup = warmup
-        self.weight_decay = weight_decay
-        self.clip = clip
-        self.averaging = averaging
-        self.validation_fraction = validation_fraction
-        self.patience = patience
+        self.recipe = recipe
         self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -185,7 +158,7 @@ class NeuralClassifier(ExtremeClassifier):
         seed, keeper = self._seed_and_keeper(X, Y)
         image_shape = image_shape_of(X)
         X, labels = self._check_fit(X, Y)
-        self._choose_parts(X, image_shape, labels)
+        self._choose_modules(X, image_shape, labels)
         labelled = np.flatnonzero(np.diff(labels.indptr))
         samples = Samples(X, labels[:, self.seen_labels_], self.inputs_, device)
         if len(labelled) < len(samples):
@@ -199,7 +172,7 @@ class NeuralClassifier(ExtremeClassifier):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The labels of each sample: a sparse indicator `(n, n_labels)`.
+        """Return the labels of each sample, a sparse indicator `(n, n_labels)`.
 
         With a decoder, the label set that it finds; with a head that knows label sets (it has
         `best_set`, as "powerset" does), the likeliest; otherwise as many labels as training
@@ -214,7 +187,7 @@ class NeuralClassifier(ExtremeClassifier):
         return super().predict(X)
 
     def features(self, X: Any) -> npt.NDArray[np.float32]:
-        """What the encoder makes of each sample, `(n, out_features)`."""
+        """Return what the encoder makes of each sample, `(n, out_features)`."""
         return self._features(self._check_predict(X))
 
     def _train(
@@ -224,13 +197,13 @@ class NeuralClassifier(ExtremeClassifier):
         keeper: Keeper,
         watch: Callable[[Self], object] | None,
     ) -> Run:
-        k = min(self.labels_per_sample_, _MOST_JUDGED)
+        recipe, k = self._used_recipe(), min(self.labels_per_sample_, _MOST_VALIDATED)
         network = self._build().to(samples.device)
         optimizers = make_optimizers(
-            network, self.optimizer, settings.learning_rate, self.weight_decay
+            network, recipe.optimizer, settings.learning_rate, recipe.weight_decay
         )
         run = Run(network, optimizers)
-        samples, judge = hold_out(samples, self.validation_fraction, settings.seed, k)
+        samples, validation = split(samples, recipe.validation_fraction, settings.seed, k)
         keeper.begin(run, settings.seed, samples.device)
         total = settings.epochs * samples.n_batches(settings.batch_size)
 
@@ -239,7 +212,7 @@ class NeuralClassifier(ExtremeClassifier):
                 watch(copy(self)._take(run))
 
         with progress_bar("Training", total, verbose=self.verbose) as bar:
-            train(run, samples, judge, settings, keeper, bar, tell)
+            train(run, samples, validation, settings, keeper, bar, tell)
         return run
 
     def _take(self, run: Run) -> Self:
@@ -252,9 +225,9 @@ class NeuralClassifier(ExtremeClassifier):
 
     def _topk(self, X: Features, k: int) -> TopK:
         def answer(network: Network, batch: Any) -> TopK:
-            labels, scores = (part.cpu().numpy() for part in network.topk(batch, k))
-            known = np.where(labels >= 0, self.seen_labels_[labels], -1)
-            return TopK(known, scores).padded(k)  # labels that were never seen are missing
+            columns, scores = (values.cpu().numpy() for values in network.topk(batch, k))
+            labels = np.where(columns >= 0, self.seen_labels_[columns], -1)
+            return TopK(labels, scores).padded(k)  # labels that were never seen are missing
 
         return TopK.concatenate(self._by_blocks(X, answer))
 
@@ -287,16 +260,15 @@ class NeuralClassifier(ExtremeClassifier):
         with progress_bar("Predicting", len(blocks), verbose=self.verbose) as bar:
             return run_tasks(of_block, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
 
-    def _choose_parts(self, X: Features, image_shape: list[int], labels: csr_matrix) -> None:
-        """The encoder and the head for this data, with all that their recipes need."""
+    def _choose_modules(self, X: Features, image_shape: list[int], labels: csr_matrix) -> None:
+        """Choose the encoder and the head for this data, with all that their blueprints need."""
         self.image_shape_ = image_shape
         self.encoder_ = choose_encoder(self.encoder, X, image_shape)
-        self.head_ = as_recipe(self.head, HEADS).with_default_loss(self.single_label_)
+        self.head_ = as_blueprint(self.head, HEADS).with_default_loss(self.single_label_)
         self.inputs_ = learn_inputs(self.encoder_, X)
         seen = np.flatnonzero(labels.getnnz(axis=0))
-        self.seen_labels_ = (
-            np.arange(self.n_labels_, dtype=np.int32) if self.all_labels else seen.astype(np.int32)
-        )
+        all_labels = self._used_recipe().all_labels
+        self.seen_labels_ = (np.arange(self.n_labels_) if all_labels else seen).astype(np.int32)
 
     def _build(self) -> Network:
         """The network before training."""
@@ -320,23 +292,26 @@ class NeuralClassifier(ExtremeClassifier):
         return self._network.to(device)
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield errors of a loaded object: parts larger than all of its weights."""
+        """Yield errors of a loaded object: modules larger than all of its weights."""
         most = max(_FEW, sum(array.size for array in self.weights_.values()))
-        for recipe in (self.encoder_, self.head_):
-            if recipe.largest_size() > most:
-                yield f"has {most:,} weights, which is too few for {recipe}"
+        for blueprint in (self.encoder_, self.head_):
+            if blueprint.largest_size() > most:
+                yield f"has {most:,} weights, which is too few for {blueprint}"
         for shape in (self.image_shape_, self.encoder_.options.get("image_shape")):
             sides = list(shape or [self.n_features_in_])
             if not all(type(side) is int for side in sides) or prod(sides) != self.n_features_in_:
                 yield f"has {self.n_features_in_} features, and images of shape {shape}"
 
     def _seed_and_keeper(self, X: Any, Y: Any) -> tuple[int, Keeper]:
-        seed = check_seed(self.random_state)
+        seed, recipe = check_seed(self.random_state), self._used_recipe()
         if self.checkpoint is None:
-            return seed, Keeper(None, self.checkpoint_every)
+            return seed, Keeper(None, recipe.checkpoint_every)
         checked, labels = self._check_fit_input(X, Y)
-        mark = fingerprint(checked, labels, deciding_settings(self, _NOT_OF_TRAINING, seed))
-        keeper = Keeper(Path(self.checkpoint), self.checkpoint_every, mark)
+        settings = deciding_settings(self, _NOT_OF_TRAINING, seed)
+        settings["recipe"] = replace(recipe, checkpoint_every=0)
+        keeper = Keeper(
+            Path(self.checkpoint), recipe.checkpoint_every, fingerprint(checked, labels, settings)
+        )
         return seed if keeper.found is None else keeper.found.seed, keeper
 
     def _check_fit_input(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:

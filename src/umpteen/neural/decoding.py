@@ -45,14 +45,14 @@ def check_decoder(decoder: Any, single_label: bool) -> None:
 
 
 def fit_decoder(decoder: Any, features: Floats, labels: csr_matrix) -> Decoder:
-    """A copy of the decoder that knows these features; `decoder` itself stays as it is."""
+    """Return a copy of the decoder, fitted to these features; `decoder` itself stays as it is."""
     fitted: Decoder = clone(decoder, safe=False)
     fitted.fit(features, labels)
     return fitted
 
 
 def decode(decoder: Decoder, features: Floats, n_labels: int) -> csr_matrix:
-    """The label set of each sample, an indicator `(n, n_labels)`."""
+    """Return the label set of each sample, an indicator `(n, n_labels)`."""
     answers = decoder.predict(features)
     sets = check_labels(
         answers, n_samples=len(features), n_labels=n_labels, name="the decoder's answer"

@@ -19,7 +19,7 @@ _THREAD = threading.local()
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name; `"auto"` is a graphics card where there is one.
+    """Return the device of that name; `"auto"` is a graphics card where there is one.
 
     >>> find_device("cpu")
     device(type='cpu')
@@ -61,7 +61,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Random numbers of a seed in the block, as before after it; one such block at a time."""
+    """Draw random numbers by a seed in the block, and as before after it; one block at a time."""
     cards = [device] if device.type == "cuda" else []
     with _GENERATORS, torch.random.fork_rng(devices=cards):
         torch.manual_seed(seed)
@@ -69,7 +69,7 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
 
 
 def generator_states(device: torch.device) -> dict[str, npt.NDArray[np.uint8]]:
-    """Where the random numbers have come to."""
+    """Return the states of the random number generators."""
     states = {"cpu": torch.get_rng_state().numpy()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device).numpy()
@@ -77,14 +77,14 @@ def generator_states(device: torch.device) -> dict[str, npt.NDArray[np.uint8]]:
 
 
 def set_generator_states(states: dict[str, npt.NDArray[np.uint8]], device: torch.device) -> None:
-    """Continue where they had come to."""
+    """Continue from such states."""
     torch.set_rng_state(torch.from_numpy(np.array(states["cpu"])))
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(torch.from_numpy(np.array(states["cuda"])), device)
 
 
 def shared(array: npt.NDArray[Any]) -> Tensor:
-    """A tensor in the memory of `array`, only to be read.
+    """Return a tensor in the memory of `array`, only to be read.
 
     PyTorch knows no read-only tensors and warns of such arrays; those of a loaded model may be.
     """

@@ -6,40 +6,40 @@ import numpy as np
 from scipy import sparse
 
 from umpteen.errors import FeaturesError
+from umpteen.neural.blueprints import ENCODERS, Blueprint, as_blueprint
 from umpteen.neural.inputs import Inputs
-from umpteen.neural.recipes import ENCODERS, Recipe, as_recipe
 from umpteen.validation import Features
 
 _DENSE = 1 / 3  # from this share of non-zero entries on, rows are treated as dense
 
 
-def choose_encoder(encoder: str | Recipe, X: Features, image_shape: list[int]) -> Recipe:
-    """The encoder that is meant, with the shape of images if it takes these.
+def choose_encoder(encoder: str | Blueprint, X: Features, image_shape: list[int]) -> Blueprint:
+    """Return the encoder that is meant, with the shape of images if it takes these.
 
     `X` has images as rows; `image_shape` is that of `image_shape_of` before.
     """
-    chosen = as_recipe(_suited(X, image_shape) if encoder == "auto" else encoder, ENCODERS)
+    chosen = as_blueprint(_suited(X, image_shape) if encoder == "auto" else encoder, ENCODERS)
     if chosen.find().kind != "images":
         return chosen
     shape = tuple(chosen.options.get("image_shape", image_shape))
     _check_image_shape(shape, X.shape)
-    return Recipe(chosen.path, {**chosen.options, "image_shape": shape})
+    return Blueprint(chosen.path, {**chosen.options, "image_shape": shape})
 
 
-def learn_inputs(encoder: Recipe, X: Features) -> Inputs:
-    """How rows become batches of this encoder."""
+def learn_inputs(encoder: Blueprint, X: Features) -> Inputs:
+    """Return how rows become batches of this encoder."""
     kind = encoder.find().kind
     n_channels = encoder.options["image_shape"][0] if kind == "images" else None
     return Inputs.learn(X, kind, n_channels)
 
 
 def image_shape_of(X: Any) -> list[int]:
-    """(channels, height, width) of images; empty for rows."""
+    """Return (channels, height, width) of images; empty for rows."""
     return [int(size) for size in X.shape[1:]] if getattr(X, "ndim", 2) == 4 else []
 
 
 def flat(X: Any) -> Any:
-    """Images as rows; rows as they are."""
+    """Return images as rows; rows as they are."""
     return X.reshape(X.shape[0], int(np.prod(X.shape[1:]))) if image_shape_of(X) else X
 
 

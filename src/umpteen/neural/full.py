@@ -6,14 +6,36 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from umpteen.errors import LabelsError, ParameterError
-from umpteen.neural.head import Head
+from umpteen.errors import ParameterError
+from umpteen.neural.head import Head, check_batch, softmax_or_bce
 from umpteen.neural.losses import LOSSES
 from umpteen.neural.targets import Targets
 from umpteen.neural.topk import best_by_blocks
 
 
-class FullHead(Head):
+class LinearHead(Head):
+    """A head with a vector, and perhaps a bias, for each label; scores are logits."""
+
+    weight: Tensor  # (n_labels, in_features)
+    bias: Tensor | None  # (n_labels,)
+
+    def logits(self, features: Tensor) -> Tensor:
+        """Return the scores of all labels, `(n, n_labels)`; for batches."""
+        check_batch(self, features)
+        return linear(features, self.weight, self.bias)
+
+    @torch.no_grad()
+    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        check_batch(self, features)
+
+        def score(first: int, last: int) -> Tensor:
+            bias = None if self.bias is None else self.bias[first:last]
+            return linear(features, self.weight[first:last], bias)
+
+        return best_by_blocks(score, len(features), self.n_labels, self.n_best(k))
+
+
+class FullHead(LinearHead):
     """A linear layer with an output for each label; the "vanilla" one that others replace.
 
     `loss` is `"softmax"` for one class per sample, `"bce"` (each label a question of its own) or
@@ -41,33 +63,8 @@ class FullHead(Head):
         rarity = -math.log(n_labels) if loss == "bce" else 0.0
         self.bias = nn.Parameter(torch.full((n_labels,), rarity))
 
-    @staticmethod
-    def default_loss(single_label: bool) -> str:
-        """What suits one class per sample, or several labels."""
-        return "softmax" if single_label else "bce"
+    default_loss = staticmethod(softmax_or_bce)
 
     def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        check_targets(features, targets, self.n_labels)
-        return LOSSES[self.loss_name](linear(features, self.weight, self.bias), targets)
-
-    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        def score(first: int, last: int) -> Tensor:
-            return linear(features, self.weight[first:last], self.bias[first:last])
-
-        return best_by_blocks(score, len(features), self.n_labels, self.n_best(k))
-
-
-def check_targets(features: Tensor, targets: Targets, n_labels: int) -> None:
-    """Refuse targets of other samples, and labels that the head does not have."""
-    if len(features) != len(targets):
-        raise LabelsError(
-            f"features of {len(features):,} samples came with targets of {len(targets):,}: "
-            "both are of the same batch"
-        )
-    if len(targets.labels) and not 0 <= int(targets.labels.min()) <= int(targets.labels.max()) < (
-        n_labels
-    ):
-        raise LabelsError(
-            f"targets hold the labels {int(targets.labels.min())} to {int(targets.labels.max())}, "
-            f"but the head has {n_labels:,} labels, numbered from 0"
-        )
+        check_batch(self, features, targets)
+        return LOSSES[self.loss_name](self.logits(features), targets)

@@ -29,9 +29,9 @@ class SparseRows:
 
     @classmethod
     def of(cls, X: csr_matrix, device: torch.device | None = None) -> Self:
-        """From a CSR matrix."""
-        parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float32)
-        return cls(*(torch.from_numpy(part).to(device) for part in parts))
+        """Make them from a CSR matrix."""
+        arrays = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float32)
+        return cls(*(torch.from_numpy(array).to(device) for array in arrays))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -58,7 +58,7 @@ class Inputs:
 
     @classmethod
     def learn(cls, X: Features, kind: str, n_channels: int | None = None) -> Self:
-        """For an encoder of this `kind`; a channel is a run of neighbouring features."""
+        """Learn the scales for an encoder of this `kind`; a channel is neighbouring features."""
         if kind == "sparse":
             return cls(kind, np.zeros(0), np.zeros(0))
         if kind not in ("dense", "images"):
@@ -72,7 +72,7 @@ class Inputs:
         return cls(kind, np.repeat(center.ravel(), repeats), np.repeat(scale.ravel(), repeats))
 
     def batch(self, rows: Features, device: torch.device) -> Any:
-        """`SparseRows`, or a tensor `(n, n_features)`."""
+        """Return `SparseRows`, or a tensor `(n, n_features)`."""
         if self.kind == "sparse":
             return SparseRows.of(_without_zeros(unit_rows(as_csr(rows))), device)
         scaled = (_dense(rows) - self.center) / self.scale

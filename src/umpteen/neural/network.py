@@ -16,9 +16,9 @@ class Network(nn.Module):
         self.encoder, self.head = encoder, head
 
     def loss(self, batch: Any, targets: Targets) -> Tensor:
-        """The mean loss over a batch."""
+        """Return the mean loss over a batch."""
         return self.head.loss(self.encoder(batch), targets)
 
     def topk(self, batch: Any, k: int) -> tuple[Tensor, Tensor]:
-        """The best labels of each sample of a batch, and their scores."""
+        """Return the best labels of each sample of a batch, and their scores."""
         return self.head.topk(self.encoder(batch), k)

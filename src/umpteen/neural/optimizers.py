@@ -16,14 +16,15 @@ SCHEDULES = ("cosine", "constant")
 def make_optimizers(
     network: nn.Module, name: str, learning_rate: float, weight_decay: float
 ) -> list[Optimizer]:
-    """One for the tables with sparse gradients, if there are any, and one for all else.
+    """Return an optimizer for tables with sparse gradients, if there are any, and one for the rest.
 
     Tables are moved by sparse Adam (or SGD without momentum), which only touches the rows of a
     batch; weight decay is for matrices.
     """
     tables = _tables(network)
-    known = {id(table) for table in tables}
-    rest = [each for each in network.parameters() if each.requires_grad and id(each) not in known]
+    in_tables = {id(table) for table in tables}
+    learned = [each for each in network.parameters() if each.requires_grad]
+    rest = [each for each in learned if id(each) not in in_tables]
     matrices = {"params": [each for each in rest if each.ndim > 1], "weight_decay": weight_decay}
     vectors = {"params": [each for each in rest if each.ndim <= 1], "weight_decay": 0.0}
     groups = [group for group in (matrices, vectors) if group["params"]]
@@ -41,7 +42,7 @@ def make_optimizers(
 
 
 def rate_factor(step: int, n_steps: int, schedule: str, warmup: float) -> float:
-    """What the learning rate is multiplied by: up to 1 in the warm-up, then down, or constant.
+    """Return the factor of the learning rate: up to 1 in the warm-up, then down, or constant.
 
     >>> [round(rate_factor(step, 6, "cosine", 0.34), 2) for step in range(6)]
     [0.5, 1.0, 1.0, 0.85, 0.5, 0.15]

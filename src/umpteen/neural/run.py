@@ -21,7 +21,7 @@ class Counters:
     batch: int = 0
     loss_sum: float = 0.0  # of the epoch's batches so far
     losses: list[float] = field(default_factory=list)  # mean of each epoch
-    scores: list[float] = field(default_factory=list)  # on held-out samples, after each epoch
+    scores: list[float] = field(default_factory=list)  # on the validation split, after each epoch
     best_epoch: int = -1  # the first with the best score
     n_averaged: int = 0
     seconds: float = 0.0
@@ -30,7 +30,7 @@ class Counters:
 
 @dataclass
 class Run:
-    """A network on its way, and what is kept of its past."""
+    """A network in training, and the best and averaged weights so far."""
 
     network: Network
     optimizers: list[Optimizer]
@@ -54,7 +54,7 @@ class Run:
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """In the block the network has its averaged weights, if there are any."""
+        """Give the network its averaged weights in the block, if there are any."""
         self._swap()
         try:
             yield

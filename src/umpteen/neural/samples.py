@@ -1,4 +1,4 @@
-"""Samples to train on, and samples to judge by."""
+"""Samples to train on, and the validation split."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.targets import Targets
+from umpteen.splitting import validation_split
 from umpteen.validation import Features
 
 if TYPE_CHECKING:
@@ -19,12 +20,28 @@ if TYPE_CHECKING:
 
 Rows = npt.NDArray[np.intp]
 
-FEW = 100  # below so many samples none are held out
-_JUDGED_AT_A_TIME = 512
+_BLOCK_ROWS = 512
+
+
+class Shuffled:
+    """What has a length, in batches whose order is another one in each epoch."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def n_batches(self, size: int) -> int:
+        """Return the number of batches of an epoch; the last may be smaller."""
+        return -(-len(self) // size)
+
+    def batches(self, epoch: int, settings: "Settings") -> list[Rows]:
+        """Return the rows of each batch of an epoch, in an order that the seed decides."""
+        order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
+        size = settings.batch_size
+        return [order[first : first + size] for first in range(0, len(order), size)]
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class Samples(Shuffled):
     """Samples with their labels, as batches on a device."""
 
     X: Features
@@ -36,59 +53,50 @@ class Samples:
         return int(self.Y.shape[0])
 
     def choose(self, rows: Rows) -> "Samples":
-        """Some of them."""
+        """Return some of them."""
         return Samples(self.X[rows], self.Y[rows], self.inputs, self.device)
 
-    def n_batches(self, size: int) -> int:
-        """Batches of an epoch; the last may be smaller."""
-        return -(-len(self) // size)
-
-    def batches(self, epoch: int, settings: "Settings") -> list[Rows]:
-        """The rows of each batch of an epoch: its own order, by the seed alone."""
-        order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
-        size = settings.batch_size
-        return [order[first : first + size] for first in range(0, len(order), size)]
-
     def batch(self, rows: Rows) -> tuple[Any, Targets]:
-        """What the encoder takes, and what the head should answer."""
+        """Return what the encoder takes, and what the head should answer."""
         return (
             self.inputs.batch(self.X[rows], self.device),
             Targets.of(self.Y[rows], self.device),
         )
 
     def precision(self) -> AbstractContextManager[Any]:
-        """Half precision on a graphics card, where that is twice as fast."""
+        """Use half precision in the block on a graphics card, where that is twice as fast."""
         on_card = self.device.type == "cuda"
         return torch.autocast(self.device.type, torch.bfloat16, enabled=on_card)
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
-    """Held-out samples, and how many labels each is asked for."""
+class Validation:
+    """The validation split, and how many labels each of its samples is asked for."""
 
     samples: Samples
     k: int
 
     def score(self, network: Network) -> float:
-        """Precision at k."""
+        """Return the precision at k."""
         network.eval()
         hits = 0
-        for first in range(0, len(self.samples), _JUDGED_AT_A_TIME):
-            rows = np.arange(first, min(first + _JUDGED_AT_A_TIME, len(self.samples)))
+        for first in range(0, len(self.samples), _BLOCK_ROWS):
+            rows = np.arange(first, min(first + _BLOCK_ROWS, len(self.samples)))
             with torch.inference_mode(), self.samples.precision():
                 labels, _ = network.topk(self.samples.batch(rows)[0], self.k)
             hits += _hits(labels.cpu().numpy(), self.samples.Y[rows])
         return hits / (self.k * len(self.samples))
 
 
-def hold_out(samples: Samples, fraction: float, seed: int, k: int) -> tuple[Samples, Judge | None]:
-    """Samples to train on, and a judge with the others; none if there are few."""
-    n_held_out = round(fraction * len(samples)) if len(samples) >= FEW else 0
-    if n_held_out == 0:
+def split(
+    samples: Samples, fraction: float, seed: int, k: int
+) -> tuple[Samples, Validation | None]:
+    """Return the samples to train on, and the validation split; None if there are few."""
+    drawn = validation_split(samples.X, samples.Y, seed, fraction)
+    if drawn is None:
         return samples, None
-    order = np.random.default_rng([seed]).permutation(len(samples))
-    held_out, rest = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-    return samples.choose(rest), Judge(samples.choose(held_out), k)
+    rest, validation = (samples.choose(np.flatnonzero(rows)) for rows in (~drawn, drawn))
+    return rest, Validation(validation, k)
 
 
 def _hits(labels: npt.NDArray[np.int64], Y: csr_matrix) -> int:

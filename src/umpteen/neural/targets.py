@@ -27,14 +27,14 @@ class Targets:
 
     @classmethod
     def of(cls, Y: csr_matrix, device: torch.device | None = None) -> Self:
-        """From a sparse indicator with sorted indices, `(n, n_labels)`."""
+        """Make them from a sparse indicator with sorted indices, `(n, n_labels)`."""
         offsets = torch.from_numpy(Y.indptr.astype(np.int64))
         labels = torch.from_numpy(Y.indices.astype(np.int64))
         return cls(offsets.to(device), labels.to(device))
 
     @classmethod
     def of_classes(cls, classes: Tensor) -> Self:
-        """From one class per sample, `(n,)`."""
+        """Make them from one class per sample, `(n,)`."""
         return cls(torch.arange(len(classes) + 1, device=classes.device), classes)
 
     def __len__(self) -> int:
@@ -42,19 +42,19 @@ class Targets:
 
     @property
     def counts(self) -> Tensor:
-        """Labels of each sample, `(n,)`."""
+        """Return the number of labels of each sample, `(n,)`."""
         return self.offsets.diff()
 
     @property
     def rows(self) -> Tensor:
-        """The sample of each pair, `(pairs,)`."""
+        """Return the sample of each pair, `(pairs,)`."""
         return torch.repeat_interleave(
             torch.arange(len(self), device=self.labels.device), self.counts
         )
 
     @property
     def classes(self) -> Tensor:
-        """The one class of each sample, `(n,)`, for losses that are made for that."""
+        """Return the one class of each sample, `(n,)`, for losses that need exactly one."""
         if len(self.labels) != len(self) or bool((self.counts != 1).any()):
             raise LabelsError(
                 "this loss needs exactly one class per sample, but the batch has "

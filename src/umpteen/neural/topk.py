@@ -10,7 +10,7 @@ _LEAST_BLOCK = 256
 
 
 def best_positions(scores: Tensor, keys: Tensor, k: int) -> Tensor:
-    """The columns of the k highest scores of each row, `(n, k)`; both inputs are `(n, m)`, k <= m.
+    """Return the columns of the k highest scores of each row, `(n, k)`, of `(n, m)`, k <= m.
 
     Equal scores stand by their keys. `torch.topk` alone leaves open which of equal scores it
     takes: rows where the last place is shared are sorted in full.
@@ -28,7 +28,7 @@ def best_positions(scores: Tensor, keys: Tensor, k: int) -> Tensor:
 
 
 def best_columns(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The columns of the k highest scores of each row, and these; fewer if there are fewer.
+    """Return the columns of the k highest scores of each row, and these; fewer if there are fewer.
 
     >>> best_columns(torch.tensor([[0.5, 0.9, 0.5, 0.1]]), 2)
     (tensor([[1, 0]]), tensor([[0.9000, 0.5000]]))
@@ -39,7 +39,7 @@ def best_columns(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def best_labels(scores: Tensor, labels: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """What `Head.topk` gives, of candidates `(n, m)`; those with score -inf do not count."""
+    """Return what `Head.topk` gives, of candidates `(n, m)`; those with score -inf do not count."""
     chosen = best_positions(scores, labels, min(k, scores.shape[1]))
     found_scores, found_labels = scores.gather(1, chosen), labels.gather(1, chosen)
     return padded(found_labels.masked_fill(found_scores == -torch.inf, -1), found_scores, k)
@@ -48,7 +48,7 @@ def best_labels(scores: Tensor, labels: Tensor, k: int) -> tuple[Tensor, Tensor]
 def best_by_blocks(
     score: Callable[[int, int], Tensor], n_samples: int, n_labels: int, k: int
 ) -> tuple[Tensor, Tensor]:
-    """As `Head.topk`, where `score(first, last)` gives the scores of those labels, `(n, block)`."""
+    """Return what `Head.topk` gives; `score(first, last)` are scores of labels, `(n, block)`."""
     size = max(_LEAST_BLOCK, _BLOCK_SCORES // max(1, n_samples))
     labels, scores = best_columns(score(0, min(size, n_labels)), k)
     for first in range(size, n_labels, size):
@@ -61,7 +61,7 @@ def best_by_blocks(
 
 
 def padded(labels: Tensor, scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Both with `k` columns: label -1 and score -inf where there are fewer."""
+    """Return both with `k` columns: label -1 and score -inf where there are fewer."""
     missing = (0, k - labels.shape[1])
     pad = torch.nn.functional.pad
     return pad(labels, missing, value=-1), pad(scores, missing, value=-torch.inf)

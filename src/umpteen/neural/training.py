@@ -3,8 +3,9 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -13,13 +14,27 @@ from umpteen.errors import ParameterError
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.optimizers import clip_gradients, rate_factor, set_rate
 from umpteen.neural.run import Run
-from umpteen.neural.samples import Judge, Samples
 from umpteen.progress import Bar
+
+
+class Batches(Protocol):
+    """What is trained on."""
+
+    def n_batches(self, size: int) -> int: ...
+    def batches(self, epoch: int, settings: Any) -> list[Any]: ...
+    def batch(self, rows: Any) -> tuple[Any, Any]: ...
+    def precision(self) -> AbstractContextManager[Any]: ...
+
+
+class Scorer(Protocol):
+    """What tells how good a network is on the validation split."""
+
+    def score(self, network: Any) -> float: ...
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train; what `NeuralClassifier` says of its parameters of the same names."""
+    """What the loop needs to know; `NetworkRecipe` tells what the names mean."""
 
     epochs: int
     max_seconds: float | None
@@ -34,30 +49,32 @@ class Settings:
 
 
 def settings_of(model: Any, n_samples: int, seed: int) -> Settings:
-    """A model's parameters of the same names; `batch_size="auto"` is a 32nd of the samples."""
-    chosen: dict[str, Any] = {
-        field.name: getattr(model, field.name, None) for field in fields(Settings)
-    }
-    if chosen["batch_size"] == "auto":
-        chosen["batch_size"] = min(256, max(8, n_samples // 32))
-    return Settings(**{**chosen, "seed": seed})
+    """Return the settings of a `NeuralClassifier`, from its parameters and its recipe."""
+    recipe, batch_size = model._used_recipe(), model.batch_size
+    if batch_size == "auto":
+        batch_size = min(256, max(8, n_samples // 32))
+    return Settings(
+        epochs=model.epochs, max_seconds=recipe.max_seconds, batch_size=batch_size,
+        learning_rate=model.learning_rate, schedule=recipe.schedule, warmup=recipe.warmup,
+        clip=recipe.clip, averaging=recipe.averaging, patience=recipe.patience, seed=seed,
+    )  # fmt: skip
 
 
 def train(
     run: Run,
-    samples: Samples,
-    judge: Judge | None,
+    samples: Batches,
+    validation: Scorer | None,
     settings: Settings,
     keeper: Keeper,
     bar: Bar,
     tell: Callable[[Run], None] = lambda _: None,
 ) -> None:
-    """Train until the epochs, the time or the patience with the held-out samples are over.
+    """Train until the epochs, the time or the patience are over.
 
     After each epoch `tell` may look at the run.
 
     All that decides about the next step is in `run` and the random numbers, which `keeper` writes
-    down: a run that is continued goes the same way.
+    down: a run that is continued ends in the same bits.
     """
     now = run.counters
     n_batches = samples.n_batches(settings.batch_size)
@@ -81,7 +98,7 @@ def train(
             if late:
                 break
             keeper.save_if_due(run)
-        _end_epoch(run, judge, settings, late)
+        _end_epoch(run, validation, settings, late)
         tell(run)
         keeper.save_if_due(run)
     keeper.save(run)
@@ -103,33 +120,32 @@ def _learn(run: Run, loss: Tensor, settings: Settings) -> None:
     run.counters.loss_sum += value
 
 
-def _end_epoch(run: Run, judge: Judge | None, settings: Settings, late: bool) -> None:
-    """Judge the weights, keep the best, and decide whether this was the last epoch."""
+def _end_epoch(run: Run, validation: Scorer | None, settings: Settings, late: bool) -> None:
+    """Validate the weights, keep the best, and decide whether this was the last epoch."""
     now = run.counters
     if not all(bool(torch.isfinite(each).all()) for each in run.network.parameters()):
         raise _diverged("weights are not finite", run, settings)
     now.losses.append(now.loss_sum / now.batch)
     if settings.averaging and now.epoch >= (1 - settings.averaging) * settings.epochs - 1e-9:
         run.add_to_average()
-    if judge is not None:
+    if validation is not None:
         with run.averaged():
-            now.scores.append(judge.score(run.network))
-            if now.scores[-1] >= max(now.scores):  # the later of two as good ones
+            now.scores.append(validation.score(run.network))
+            if now.scores[-1] >= max(now.scores):  # the later of two equal ones
                 run.keep_as_best()
         now.best_epoch = now.scores.index(max(now.scores))
-    impatient = judge is not None and now.epoch - now.best_epoch >= settings.patience
+    impatient = validation is not None and now.epoch - now.best_epoch >= settings.patience
     now.epoch, now.batch, now.loss_sum = now.epoch + 1, 0, 0.0
     now.finished = late or impatient or now.epoch >= settings.epochs
 
 
 def _shown(scores: list[float]) -> dict[str, float]:
-    return {"held-out": scores[-1]} if scores else {}
+    return {"validation": scores[-1]} if scores else {}
 
 
 def _diverged(what: str, run: Run, settings: Settings) -> ParameterError:
     now = run.counters
-    clip = "" if settings.clip is not None else ", or limit gradients by clip=1.0"
     return ParameterError(
         f"training diverged: {what} in epoch {now.epoch + 1}, batch {now.batch + 1}, with "
-        f"learning_rate={settings.learning_rate:g}; use a tenth of that{clip}"
+        f"learning_rate={settings.learning_rate:g}; use a tenth of that"
     )

@@ -25,6 +25,7 @@ MOVED: dict[tuple[str, str], tuple[str, str]] = {
         "umpteen.siamese.ranker",
         "QuadraticRanker",
     ),
+    ("umpteen.neural.recipes", "Recipe"): ("umpteen.neural.blueprints", "Blueprint"),
     ("umpteen.softmax.settings", "Recipe"): ("umpteen.softmax.settings", "SoftmaxRecipe"),
 }
 """Where classes of ours went, as (module, name): old models name them by where they were."""

@@ -1,4 +1,4 @@
-"""CoAttentionMIML: a network for labels that are known of bags only."""
+"""CoAttentionMIML: a network for labels that are given for bags only."""
 
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -9,20 +9,22 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.embeddings import Search, embed_labels
-from umpteen.aggregated.miml.network import as_layers, draw_weights
+from umpteen.aggregated.miml.network import draw_weights
 from umpteen.aggregated.miml.prediction import BagScorer
-from umpteen.aggregated.miml.training import BagData, Settings, hold_out, train
+from umpteen.aggregated.miml.recipe import MIMLRecipe, upgrade_from_1
+from umpteen.aggregated.miml.training import BagNetwork, BagSamples, fit_network
 from umpteen.aggregated.problem import Problem
-from umpteen.base import ExtremeClassifier, TopK
+from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import FeaturesError, GroupsError, LabelsError
 from umpteen.neural.device import find_device, one_thread
+from umpteen.neural.training import Settings
 from umpteen.parallel import run
 from umpteen.progress import Verbose, progress_bar
-from umpteen.storage import Index, NotEmpty, Shape, Sizes
+from umpteen.storage import Index, NotEmpty, Shape, Sizes, storable
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
@@ -42,58 +44,55 @@ Floats = npt.NDArray[np.float32]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
 
-class CoAttentionMIML(ExtremeClassifier):
+@storable(version=2, upgrades={1: upgrade_from_1})
+class CoAttentionMIML(HasRecipe, ExtremeClassifier):
     """A network that learns labels of instances from labels of bags (Shen et al. 2020, section 6).
 
     Deep-MIML (Feng and Zhou 2017) gives each instance a logit for each label, the largest of
     `n_concepts`, and each bag the largest logit of its instances. EAGLE adds a mask: labels are
     embedded among the instances (Algorithm 1), and a logit counts the more, the nearer its
-    instance is to the label compared with the others of the bag. `temperature` says how hard that
-    choice is; at 0 there is no mask, and this is Deep-MIML. `iterations=20` is the paper's EAGLE,
-    0 its EAGLE-0, the better one on held-out bags of 50 and so the default.
-
-    **Loss.** The paper names none. `"list"` draws the labels of a bag from the softmax of the bag's
-    logits. `"assigned"` lets a label that is c times in a bag fall on the c instances with its
-    largest masked logits, and has it compete there with the other labels. `"auto"` is the first
-    without a mask and the second with one, each the better in large bags
-    (docs/multi-instance.md has the figures and the reason).
+    instance is to the label compared with the others of the bag.
 
     **Bags** of any sizes, given as `groups` and `group_labels`; they may overlap. Bags without
     instances or labels are left out. With `Y` alone every sample is a bag of its own: the mask is 1
-    and this is a plain network. A tenth of the bags (`validation_fraction`) is held out: the
-    epoch whose instances account best for the labels of those bags is kept, and training ends
-    after `patience` epochs without a better one; below 20 bags all are trained on.
+    and this is a plain network. A tenth of the bags is the validation split: the epoch whose
+    instances account best for the labels of those bags is kept, and training ends when no better
+    one comes; below 20 bags all are trained on.
 
     **Scores** are the softmax of the logits over the labels seen in training.
-
-    Instances are brought to length one. For the embeddings their mean is subtracted (`center`):
-    without that, the labels of large bags all point at the average instance.
 
     Training uses one thread, so that the same seed gives the same bits on one machine for any
     `n_jobs`, which serves embeddings and prediction; on a graphics card bits may differ.
 
+    Parameters
+    ----------
+    hidden, n_layers : units of a hidden layer, and how many of these there are.
+    n_concepts : logits of each label, of which the largest counts.
+    temperature : how hard the mask chooses; at 0 there is no mask, and this is Deep-MIML.
+    epochs : passes over the bags, at most.
+    batch_size : bags in a step.
+    recipe : the settings that seldom change, as a `umpteen.aggregated.miml.MIMLRecipe`: the loss,
+        how labels are embedded, early stopping. `set_params` takes `recipe__iterations` and so on.
+    device : "auto" is a graphics card where there is one, else "cpu".
+
     >>> X = np.array([[0, 1], [1, 0], [1, 0.1], [0.1, 1], [0, 2], [2, 0]], dtype=np.float32)
     >>> bags = [[0, 4], [1, 2], [3], [5]]
-    >>> model = CoAttentionMIML(epochs=60, random_state=0)
+    >>> model = CoAttentionMIML(epochs=60)
     >>> model = model.fit(X, groups=bags, group_labels=[[1, 1], [0, 0], [1], [0]])
     >>> model.predict_topk(X, k=1).labels.ravel()
     array([1, 0, 0, 1, 1, 0], dtype=int32)
     """
 
+    _recipe_class: ClassVar[type[MIMLRecipe]] = MIMLRecipe
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "hidden": _POSITIVE,
         "n_layers": _POSITIVE,
         "n_concepts": _POSITIVE,
         "temperature": [Interval(Real, 0, 1e6, closed="both")],
-        "loss": [StrOptions({"auto", "list", "assigned"})],
-        "iterations": [Interval(Integral, 0, None, closed="left")],
-        "step": [Interval(Real, 0, None, closed="neither")],
-        "center": ["boolean"],
         "epochs": _POSITIVE,
         "batch_size": _POSITIVE,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
-        "patience": _POSITIVE,
+        "recipe": [MIMLRecipe, None],
         "device": [str],
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
@@ -124,17 +123,12 @@ class CoAttentionMIML(ExtremeClassifier):
         n_layers: int = 1,
         n_concepts: int = 4,
         temperature: float = 3.0,
-        loss: str = "auto",
-        iterations: int = 0,
-        step: float = 0.1,
-        center: bool = True,
         epochs: int = 20,
         batch_size: int = 32,
         learning_rate: float = 1e-3,
-        validation_fraction: float = 0.1,
-        patience: int = 5,
+        recipe: MIMLRecipe | None = None,
         device: str = "auto",
-        random_state: Any = None,
+        random_state: Any = 0,
         n_jobs: int | None = -1,
         verbose: Verbose = "auto",
     ) -> None:
@@ -142,15 +136,10 @@ class CoAttentionMIML(ExtremeClassifier):
         self.n_layers = n_layers
         self.n_concepts = n_concepts
         self.temperature = temperature
-        self.loss = loss
-        self.iterations = iterations
-        self.step = step
-        self.center = center
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.validation_fraction = validation_fraction
-        self.patience = patience
+        self.recipe = recipe
         self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -172,7 +161,7 @@ class CoAttentionMIML(ExtremeClassifier):
         return self._learn(*self._check_bags(X, Y, groups, group_labels))
 
     def predict_bags(self, X: Any, groups: Any, k: int = 5) -> TopK:
-        """The `k` best labels of each bag of instances; an empty bag gets none."""
+        """Return the `k` best labels of each bag of instances; an empty bag gets none."""
         k = check_k(k)
         X = self._check_predict(X)
         bags = check_groups(groups, n_samples=X.shape[0])
@@ -184,13 +173,13 @@ class CoAttentionMIML(ExtremeClassifier):
     def _answers(self, X: Features, bags: csr_matrix, k: int) -> TopK:
         with progress_bar("Predicting", bags.shape[0], verbose=self.verbose) as bar:
             scorer = BagScorer.of(self)
-            parts = run(
+            answers = run(
                 lambda rows: scorer.topk(X, bags[rows], k),
                 scorer.blocks(bags),
                 n_jobs=self.n_jobs,
                 done=lambda rows: bar.advance(rows.stop - rows.start),
             )
-        return TopK.concatenate(parts)
+        return TopK.concatenate(answers)
 
     def _check_bags(
         self, X: Any, Y: Any, groups: Any, group_labels: Any
@@ -215,23 +204,27 @@ class CoAttentionMIML(ExtremeClassifier):
         return X, bags, counts
 
     def _learn(self, X: Features, bags: csr_matrix, counts: csr_matrix) -> Self:
-        random = check_random_state(self.random_state)
+        random, recipe = check_random_state(self.random_state), self._used_recipe()
         units = unit_rows(X)
         found = self._embed(units, bags, counts, check_seed(random))
         self.label_embeddings_ = found if sparse.issparse(X) else found.toarray()
         self.seen_labels_ = np.flatnonzero(counts.getnnz(axis=0)).astype(np.int32)
         embeddings = self.label_embeddings_[self.seen_labels_] if self.temperature else None
-        data = BagData(units, bags, counts[:, self.seen_labels_], embeddings)
-        settings = self._settings(units)
+        samples = BagSamples(
+            units, bags, counts[:, self.seen_labels_], embeddings,
+            temperature=self.temperature, scale=_scale(units), device=find_device(self.device),
+        )  # fmt: skip
         widths = [self.hidden] * self.n_layers + [self.n_concepts * len(self.seen_labels_)]
-        drawn = draw_weights(self.n_features_in_, widths, settings.scale, random)
-        with one_thread(), progress_bar("Training", self.epochs, verbose=self.verbose) as bar:
-            layers = as_layers(*drawn, settings.device)
-            parts = hold_out(data, self.validation_fraction, random)
-            self.validation_scores_ = train(*parts, layers, settings, random, bar)
-        self.intercepts_ = [biases.cpu().numpy() for _, biases in layers]
-        self.coefs_ = [weights.cpu().numpy() for weights, _ in layers]
-        self.coefs_[0] = self.coefs_[0] * np.float32(settings.scale)
+        drawn = draw_weights(self.n_features_in_, widths, samples.scale, random)
+        network = BagNetwork(*drawn, self.n_concepts, self._loss())
+        settings, fraction = self._settings(check_seed(random)), recipe.validation_fraction
+        with one_thread():
+            self.validation_scores_ = fit_network(
+                network, samples, settings, fraction, self.verbose
+            )
+        self.intercepts_ = [biases.detach().cpu().numpy() for biases in network.biases]
+        self.coefs_ = [weights.detach().cpu().numpy() for weights in network.weights]
+        self.coefs_[0] = self.coefs_[0] * np.float32(samples.scale)
         return self
 
     def _embed(
@@ -241,29 +234,32 @@ class CoAttentionMIML(ExtremeClassifier):
             return csr_matrix(([], ([], [])), (self.n_labels_, self.n_features_in_), np.float32)
         problem = Problem(features=units, X=as_csr(units), groups=bags, group_labels=counts)
         plain = Background.none(self.n_features_in_)
-        background = Background.of_mean(problem.X) if self.center else plain
-        search = Search(self.iterations, self.step, background)
+        recipe = self._used_recipe()
+        background = Background.of_mean(problem.X) if recipe.center else plain
+        search = Search(recipe.iterations, recipe.step, background)
         return embed_labels(problem, search, seed, self.n_jobs)
 
-    def _settings(self, X: Features) -> Settings:
-        entries = np.count_nonzero(X.data if sparse.issparse(X) else X)
-        loss = self.loss
-        if loss == "auto":
-            loss = "assigned" if self.temperature > 0 else "list"
+    def _loss(self) -> str:
+        loss: str = self._used_recipe().loss
+        if loss != "auto":
+            return loss
+        return "assigned" if self.temperature > 0 else "list"
+
+    def _settings(self, seed: int) -> Settings:
         return Settings(
-            n_concepts=self.n_concepts,
-            temperature=self.temperature,
-            loss=loss,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            scale=float(np.sqrt(max(entries / X.shape[0], 1.0))),
-            device=find_device(self.device),
-        )
+            epochs=self.epochs, max_seconds=None, batch_size=self.batch_size,
+            learning_rate=self.learning_rate, schedule="constant", warmup=0.0, clip=None,
+            averaging=0.0, patience=self._used_recipe().patience, seed=seed,
+        )  # fmt: skip
+
+
+def _scale(X: Features) -> float:
+    """Return the factor that brings entries of rows of unit length near 1."""
+    entries = np.count_nonzero(X.data if sparse.issparse(X) else X)
+    return float(np.sqrt(max(entries / X.shape[0], 1.0)))
 
 
 def _useful(bags: csr_matrix, counts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
-    """The bags that have both instances and labels."""
+    """Return the bags that have both instances and labels."""
     chosen = np.flatnonzero((bags.getnnz(axis=1) > 0) & (counts.getnnz(axis=1) > 0))
     return bags[chosen], counts[chosen]

@@ -23,25 +23,25 @@ class Target:
 
     @classmethod
     def of(cls, counts: csr_matrix, device: torch.device) -> "Target":
-        """From a table of counts (bags, labels)."""
+        """Make it from a table of counts (bags, labels)."""
         bags = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        parts = (bags, counts.indices.astype(np.int64), counts.data.astype(np.float32))
-        return cls(*(torch.from_numpy(part).to(device) for part in parts))
+        arrays = (bags, counts.indices.astype(np.int64), counts.data.astype(np.float32))
+        return cls(*(torch.from_numpy(array).to(device) for array in arrays))
 
     def per_bag(self, losses: Tensor, n_bags: int) -> Tensor:
-        """Mean over bags of the count-weighted mean of a bag's entries."""
+        """Return the mean over bags of the count-weighted mean of a bag's entries."""
         totals = torch.zeros(n_bags, device=losses.device).index_add(0, self.bags, self.counts)
         return (losses * self.counts / totals[self.bags]).sum() / n_bags
 
 
 def of_list(logits: Tensor, mask: Tensor | None, sizes: Tensor, target: Target) -> Tensor:
-    """Cross-entropy of the bag's list of labels: each is drawn from the softmax of bag logits."""
+    """Return the cross-entropy of labels that are drawn from the softmax of their bag's logits."""
     pooled = log_softmax(bag_logits(logits, mask, sizes), dim=1)
     return target.per_bag(-pooled[target.bags, target.labels], len(sizes))
 
 
 def of_assigned(logits: Tensor, mask: Tensor | None, sizes: Tensor, target: Target) -> Tensor:
-    """Cross-entropy of the instances that the labels of their bag fall on.
+    """Return the cross-entropy of the instances that the labels of their bag fall on.
 
     A label that is c times in a bag falls on the c instances with its largest masked logits, the
     first of which is where the bag's own logit comes from; there its unmasked logit competes with
@@ -58,7 +58,7 @@ def of_assigned(logits: Tensor, mask: Tensor | None, sizes: Tensor, target: Targ
 def assigned(
     masked: npt.NDArray[np.float32], sizes: npt.NDArray[np.int64], target: Target
 ) -> tuple[Tensor, Tensor]:
-    """For each entry of `target` its best instances: pairs of row and entry.
+    """Return for each entry of `target` its best instances: pairs of row and entry.
 
     As many as the label is in the bag, at most all of it; equal logits go to the first row.
     """

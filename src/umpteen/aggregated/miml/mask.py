@@ -11,7 +11,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def assignment_mask(affinities: Floats, sizes: Integers, temperature: float) -> Floats:
-    """How much of each label belongs to each instance of its bag, 1 on average (section 6).
+    """Return how much of each label belongs to each instance of its bag, 1 on average (section 6).
 
     `affinities` are (instances, labels), those of the first bag first; `sizes` says how many
     instances each bag has, at least one. The mask is the bag's size times the softmax of
@@ -32,7 +32,7 @@ def assignment_mask(affinities: Floats, sizes: Integers, temperature: float) -> 
 
 
 def affinities(X: Features, embeddings: Features) -> Floats:
-    """Inner products of instances and label embeddings, dense: (instances, labels)."""
+    """Return the inner products of instances and label embeddings, dense: (instances, labels)."""
     product = X @ embeddings.T
     dense = product.toarray() if sparse.issparse(product) else product
     return np.asarray(dense, dtype=np.float32)

@@ -20,7 +20,7 @@ Layers = Sequence[tuple[Tensor, Tensor]]  # weights (inputs, outputs) and biases
 
 
 def instance_logits(x: Tensor, layers: Layers, n_concepts: int) -> Tensor:
-    """Logits of each instance, never negative: V2 of equation (7), (instances, labels)."""
+    """Return logits, never negative: V2 of equation (7), (instances, labels)."""
     for weights, biases in layers[:-1]:
         x = _affine(x, weights, biases).relu()
     concepts = _affine(x, *layers[-1]).view(x.shape[0], n_concepts, -1)
@@ -28,13 +28,13 @@ def instance_logits(x: Tensor, layers: Layers, n_concepts: int) -> Tensor:
 
 
 def bag_logits(logits: Tensor, mask: Tensor | None, sizes: Tensor) -> Tensor:
-    """The largest masked logit of each label in each bag: (bags, labels); no mask is all ones."""
+    """Return the largest masked logit of each label in each bag, (bags, labels)."""
     masked = logits if mask is None else logits * mask
     return torch.segment_reduce(masked, "max", lengths=sizes, axis=0)
 
 
 def as_tensor(X: Features, device: torch.device) -> Tensor:
-    """Rows of `X` on the device; sparse ones stay sparse."""
+    """Return the rows of `X` on the device; sparse ones stay sparse."""
     if not sparse.issparse(X):
         return torch.from_numpy(np.ascontiguousarray(X)).to(device)
     entries = X.tocoo()
@@ -48,7 +48,7 @@ def as_tensor(X: Features, device: torch.device) -> Tensor:
 def draw_weights(
     n_inputs: int, widths: Sequence[int], scale: float, random: np.random.RandomState
 ) -> tuple[list[Floats], list[Floats]]:
-    """First weights and biases of layers of these widths, uniform up to 1 / sqrt(inputs).
+    """Return initial weights and biases of such layers, uniform up to 1 / sqrt(inputs).
 
     The first layer's inputs are instances of length `scale`, mostly zeros if they are sparse.
     """
@@ -65,7 +65,7 @@ def draw_weights(
 def as_layers(
     coefs: Sequence[Floats], intercepts: Sequence[Floats], device: torch.device
 ) -> list[tuple[Tensor, Tensor]]:
-    """Weights and biases as tensors of the device, in the memory of the arrays where it can be."""
+    """Return weights and biases as tensors of the device, without a copy if possible."""
     return [
         (shared(weights).to(device), shared(biases).to(device))
         for weights, biases in zip(coefs, intercepts, strict=True)

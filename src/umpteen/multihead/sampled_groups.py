@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def distinct_others(taken: Tensor, n: int, size: int) -> Tensor:
-    """`size` distinct numbers below n for each row of `taken` `(rows, m)`, none of them in it.
+    """Return `size` distinct numbers below n for each row of `taken` `(rows, m)`, none in it.
 
     Numbers in a row of `taken` must be distinct. All choices are equally likely (Floyd's
     method: the i-th draw, if it is there already, is replaced by the largest that it could be).
