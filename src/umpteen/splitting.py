@@ -6,13 +6,20 @@ from scipy.sparse import csr_matrix
 
 from umpteen.validation import Features
 
-_SHARE, _MOST, _FEWEST = 0.1, 5_000, 50  # share, most of them, fewest samples in all
 
+def validation_split(
+    X: Features,
+    Y: csr_matrix,
+    seed: int,
+    *,
+    share: float = 0.1,
+    most: int = 5_000,
+    fewest: int = 50,
+) -> npt.NDArray[np.bool_] | None:
+    """Return a random share of the samples, at most so many, as a mask.
 
-def validation_split(X: Features, Y: csr_matrix, seed: int) -> npt.NDArray[np.bool_] | None:
-    """Return a tenth of the samples (5,000 at most) as a mask, or None if there are too few.
-
-    Samples without features are never drawn: no method knows anything about them.
+    It is None where there are fewer than `fewest` samples in all. Samples without features are
+    never drawn: no method knows anything about them.
 
     >>> from scipy.sparse import csr_matrix
     >>> ones = csr_matrix(np.ones((100, 1), np.float32))
@@ -21,6 +28,6 @@ def validation_split(X: Features, Y: csr_matrix, seed: int) -> npt.NDArray[np.bo
     """
     n = X.shape[0]
     drawn = np.zeros(n, bool)
-    drawn[np.random.default_rng(seed).permutation(n)[: min(round(_SHARE * n), _MOST)]] = True
+    drawn[np.random.default_rng(seed).permutation(n)[: min(round(share * n), most)]] = True
     drawn &= np.diff(X.indptr) > 0 if isinstance(X, csr_matrix) else X.reshape(n, -1).any(axis=1)
-    return drawn if n >= _FEWEST and drawn.any() and Y[~drawn].nnz else None
+    return drawn if n >= fewest and drawn.any() and Y[~drawn].nnz else None

@@ -27,7 +27,7 @@ from umpteen.softmax.settings import (
     resolve_noise,
     upgrade_from_1,
 )
-from umpteen.softmax.split import Samples, ValidationScore, validation_split
+from umpteen.softmax.split import Samples, ValidationScore, split_samples
 from umpteen.softmax.training import Checkpoint, Schedule, State, train
 from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form
 from umpteen.storage import Given, Shape
@@ -194,7 +194,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         )
         state = found.state if found else None
         seed = state.seed if state else seed
-        training, validation = validation_split(X, Y, recipe.validation_fraction, seed)
+        training, validation = split_samples(X, Y, recipe.validation_fraction, seed)
         self.counts_ = training.counts
         self.feature_length_ = root_mean_square_length(training.X)
         if state is not None and len(state.bounds) != len(training):
