@@ -69,7 +69,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
 
 
 def comparison(reports: dict[str, Report], seconds: dict[str, float]) -> Table:
-    """The main metrics, a row for each tagger."""
+    """Return the main metrics, a row for each tagger."""
     table = Table("", *SHOWN, "training, s", caption="The first training also compiles, once.")
     for name, report in reports.items():
         cells = [f"{100 * report.metrics[key]:.2f}" for key in SHOWN]
@@ -80,7 +80,7 @@ def comparison(reports: dict[str, Report], seconds: dict[str, float]) -> Table:
 
 
 def answers(tagger: Tagger) -> Table:
-    """The three best labels of each query."""
+    """Return the three best labels of each query."""
     table = Table("query", "best", "second", "third")
     for column in table.columns:
         column.overflow = "fold"

@@ -101,7 +101,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._topk(X, min(k, self.n_labels_))
 
     def score_labels(self, X: Any, candidates: Any) -> csr_matrix:
-        """The scores of given labels for each sample, stored exactly where `candidates` are.
+        """Return the scores of given labels for each sample, stored exactly where `candidates` are.
 
         `candidates` has the forms of `Y`: an indicator `(n, n_labels)` with non-zero = asked, or
         a list of label-id lists. The scores are those that `predict_topk` would give if it looked
@@ -122,7 +122,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return csr_matrix((scores, asked.indices.copy(), asked.indptr.copy()), shape=asked.shape)
 
     def predict(self, X: Any) -> Any:
-        """The labels of each sample: a sparse indicator `(n, n_labels)`.
+        """Return the labels of each sample: a sparse indicator `(n, n_labels)`.
 
         As many labels per sample as training samples had on average (at least one): a rule that
         needs no calibrated scores. A classifier that was fitted on a 1-D array answers with a
@@ -136,7 +136,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return indicator
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Precision at 1: how often the best label is a relevant one."""
+        """Return the precision at 1: how often the best label is a relevant one."""
         best = self.predict_topk(X, k=1).labels[:, 0]
         labels = check_labels(Y, n_samples=len(best))
         known = (best >= 0) & (best < labels.shape[1])

@@ -34,7 +34,7 @@ app = typer.Typer(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code of a command; `--traceback` may stand anywhere in it."""
+    """Run a command and return its exit code; `--traceback` may stand anywhere in it."""
     arguments = list(arguments) or ["--help"]
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if _TRACEBACK in arguments[:end]:

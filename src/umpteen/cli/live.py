@@ -24,7 +24,7 @@ _LINE_BY_LINE = (_LINES, "jsonl", "fasttext")
 
 
 def stream_texts(path: Path, reading: Reading) -> Iterator[Samples]:
-    """Texts in batches; on stdin, a line is answered as soon as it is there.
+    """Yield texts in batches; on stdin, a line is answered as soon as it is there.
 
     What looks like no known format is taken as plain lines of text. Labels are passed over,
     whatever they look like: a file of answers may come again.

@@ -34,7 +34,7 @@ atexit.register(_at_exit.close)
 
 
 def load_model(path: Path, verify: bool | None = None) -> Any:
-    """The model in a folder."""
+    """Load the model in a folder."""
     from umpteen.base import ExtremeClassifier
     from umpteen.storage import load
 
@@ -90,7 +90,7 @@ def check_held_out(tagger: "Tagger") -> None:
 
 
 def is_tagger(model: Any) -> bool:
-    """Whether a model knows texts and names."""
+    """Return whether a model learned from texts and names."""
     from umpteen.tagger import Tagger
 
     return isinstance(model, Tagger)

@@ -62,7 +62,7 @@ class Part:
         return self.Y.indices.astype(np.int64)
 
     def take(self, rows: npt.NDArray[np.integer]) -> "Part":
-        """The samples with these row numbers, in this order."""
+        """Return the samples with these row numbers, in this order."""
         return replace(
             self,
             Y=self.Y[rows],
@@ -151,13 +151,13 @@ class Dataset:
         return f"Dataset({self.name!r}: {sizes}, {self.n_labels:,} labels)"
 
     def describe(self) -> "Description":
-        """Its sizes and how its labels are spread: prints as a table, plots, or gives a dict."""
+        """Describe sizes and the spread of labels: a table to print, a plot, or a dict."""
         from umpteen.data.describe import describe
 
         return describe(self)
 
     def split(self, dev: float = 0.1, random_state: int = 0) -> "Dataset":
-        """A data set whose dev part is a random share of train.
+        """Return a data set whose dev split is a random share of train.
 
         Labels that had all of their samples drawn into dev are then unknown to train, as it
         happens with labels of tomorrow.

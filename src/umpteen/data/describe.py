@@ -47,7 +47,7 @@ class Description:
     frequencies: Mapping[str, npt.NDArray[np.int64]]
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as plain numbers, by part."""
+        """Return the figures of each split as plain numbers."""
         parts = {part: dict(figures) for part, figures in self.figures.items()}
         return {"name": self.name, "n_labels": self.n_labels, "parts": parts}
 
@@ -84,7 +84,7 @@ class Description:
 
 
 def describe(dataset: "Dataset") -> Description:
-    """The figures of each part of `dataset`."""
+    """Return the figures of each split of `dataset`."""
     seen = _frequencies(dataset.train.Y) > 0
     figures = {
         name: _inputs(part) | _labels(part.Y) | _unseen(name, part.Y, seen)
@@ -154,7 +154,7 @@ def _coverage(Y: csr_matrix, counts: npt.NDArray[np.int64]) -> float:
 
 
 def zipf_exponent(counts: npt.NDArray[Any]) -> float:
-    """The power at which label frequency falls with rank: 0 is flat, 1 is Zipf's law.
+    """Return the power at which label frequency falls with rank: 0 is flat, 1 is Zipf's law.
 
     A line through the logarithms at ranks 1, 2, 4, ..., so that head and tail weigh alike.
 

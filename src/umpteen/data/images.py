@@ -16,7 +16,7 @@ _UNSIGNED_BYTES = 0x08
 
 
 def find_images(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """For each part that is there, its file of images and its file of labels."""
+    """Return for each split that is there its file of images and its file of labels."""
     found = {}
     for part, prefix in _PREFIXES.items():
         images = _either(folder / f"{prefix}-images-idx3-ubyte")
@@ -27,7 +27,7 @@ def find_images(folder: Path) -> dict[str, tuple[Path, Path]]:
 
 
 def read_images(images: Path, labels: Path) -> Samples:
-    """Images as `X` `(n, 1, height, width)`, float32 from 0 to 1; their classes as labels."""
+    """Read images as `X` `(n, 1, height, width)`, float32 from 0 to 1; classes as labels."""
     pixels, classes = read_idx(images, n_dimensions=3), read_idx(labels, n_dimensions=1)
     if len(pixels) != len(classes):
         raise DataFormatError(
@@ -38,7 +38,7 @@ def read_images(images: Path, labels: Path) -> Samples:
 
 
 def read_idx(path: Path, n_dimensions: int) -> npt.NDArray[np.uint8]:
-    """The array in an idx file of unsigned bytes, plain or gzipped."""
+    """Read the array in an idx file of unsigned bytes, plain or gzipped."""
     data = _content(path)
     header = 4 + 4 * n_dimensions
     if data[:4] != bytes([0, 0, _UNSIGNED_BYTES, n_dimensions]) or len(data) < header:

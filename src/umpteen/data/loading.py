@@ -19,7 +19,7 @@ _LAYOUT = (
 
 
 def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
-    """A data set by its name.
+    """Load a data set by its name.
 
     `"pydocs"` is built in: the documentation of the installed Python libraries. Any other name
     is a folder under `folder` (default: the environment variable `UMPTEEN_DATA`), such as
@@ -42,7 +42,7 @@ def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
 
 
 def names(folder: str | PathLike[str] | None = None) -> list[str]:
-    """The data sets that `load` finds, the built-in one first.
+    """Return the data sets that `load` finds, the built-in one first.
 
     >>> names()[0]
     'pydocs'

@@ -28,7 +28,7 @@ def make_extreme(
     test_fraction: float = 0.2,
     random_state: int = 0,
 ) -> Dataset:
-    """Samples whose words tell their labels, with the long tail of real data.
+    """Make up samples whose words tell their labels, with the long tail of real data.
 
     Label frequency falls with rank to the power of `-exponent`. Labels stand in a hidden tree:
     `branching` of them share a parent, `depth` times. A label has words of its own and uses

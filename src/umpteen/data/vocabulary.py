@@ -14,7 +14,7 @@ from umpteen.validation import check_labels
 
 
 def label_vocabulary(parts: Iterable[Samples], label_texts: Mapping[str, str]) -> list[str] | None:
-    """Label names by id: those of the first part sorted, then what later parts and texts add.
+    """Return label names by id: those of train sorted, then what other splits and texts add.
 
     None where samples come with numbered labels.
 
@@ -33,7 +33,7 @@ def label_vocabulary(parts: Iterable[Samples], label_texts: Mapping[str, str]) -
 
 
 def numbered(parts: list[Samples], names: list[str] | None) -> list[csr_matrix]:
-    """The label matrix of each part, all equally wide; a part without labels has empty rows."""
+    """Return the label matrix of each split, all equally wide; without labels, rows are empty."""
     if names is None:
         return _as_wide([_given(part) for part in parts])
     ids = {name: i for i, name in enumerate(names)}
@@ -41,7 +41,7 @@ def numbered(parts: list[Samples], names: list[str] | None) -> list[csr_matrix]:
 
 
 def widened(features: list[Any]) -> list[Any]:
-    """Features of all parts with the same number of columns: sparse ones get empty columns."""
+    """Return features of all splits, equally wide: sparse ones get empty columns."""
     if any(X is None for X in features) or all(sparse.issparse(X) for X in features):
         return _as_wide(features) if sparse.issparse(features[0]) else features
     widths = {np.shape(X)[1:] for X in features}

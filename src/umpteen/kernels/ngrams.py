@@ -17,7 +17,7 @@ _NONE: Any = np.uint64(0)  # to the left of a single word
 def count_texts(
     text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int, n_columns: int
 ) -> Any:
-    """The different runs of words, and in how many of the texts each occurs.
+    """Return the different n-grams, and in how many of the texts each occurs.
 
     Returns the runs' hashes, their numbers of texts, the hashes of what they are joined of (0 and
     its own hash for a single word), and where each partition of them starts: runs stand in order
@@ -90,7 +90,7 @@ def _by_partition(runs: Any, firsts: Any) -> Any:
 
 @kernel
 def add_counts(keys: Any, counts: Any, left: Any, right: Any, least: int, least_run: int) -> Any:
-    """Counts of equal runs added up; only those that reach the least count are returned."""
+    """Add up the counts of equal n-grams and return those that reach the least count."""
     numbers, firsts = number(keys)
     sums = np.zeros(len(firsts), np.int32)
     for i in range(len(keys)):

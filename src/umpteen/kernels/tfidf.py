@@ -12,7 +12,7 @@ from umpteen.kernels.tokens import fold, read_runs
 
 @inlined
 def find_columns(runs: Any, shorter: Any, slots: Any, keys: Any, n_columns: int) -> Any:
-    """The column of each run, -1 if it has none; without a vocabulary, as its hash falls."""
+    """Return the column of each n-gram, -1 if it has none; without a vocabulary, by its hash."""
     columns = np.empty(len(runs), np.int32)
     if len(keys) > 0:
         for run in range(len(runs)):
@@ -29,7 +29,7 @@ def weigh_texts(
     text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int, slots: Any, keys: Any,
     idf: Any, n_first: int, sublinear: bool,
 ) -> Any:  # fmt: skip
-    """(indptr, indices, data) of one row per text, of length 1: 1 + ln(count) times `idf`.
+    """Return (indptr, indices, data), a row of length 1 per text: (1 + ln(count)) * `idf`.
 
     Only the `n_first` columns count for the length, unless a text has none of them. A column is
     the place of a run's hash in `keys`. One look into the table per run of words,

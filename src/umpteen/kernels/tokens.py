@@ -33,7 +33,7 @@ def _next_letter(text: Any, at: int, letters: Any) -> Any:
 
 @inlined
 def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any) -> Any:
-    """The words of texts that stand one after another in `text`, valid UTF-8.
+    """Return the words of texts that stand one after another in `text`, valid UTF-8.
 
     A word begins with a letter and goes on with letters and marks; a letter that stands alone is
     a word, with the marks behind it. Words in the table `stop_words` (slots, keys) are left out.
@@ -67,7 +67,7 @@ def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any) -> Any:
 
 @inlined
 def plan_runs(word_ends: Any, longest: int) -> Any:
-    """All runs of 1 to `longest` words: of each text its single words, then its pairs, ...
+    """Return all n-grams up to `longest` words: of each text its words, then its bigrams, ...
 
     Returns which run becomes which by one more word (-1 for single words), that last word, and
     where the runs of each text end.
@@ -95,7 +95,7 @@ def plan_runs(word_ends: Any, longest: int) -> Any:
 
 @inlined
 def hash_runs(words: Any, shorter: Any, last: Any) -> Any:
-    """The hash of each run: that of the run without its last word, joined with that word's."""
+    """Return the hash of each n-gram: that without its last word, joined with that word's."""
     runs = np.empty(len(last), np.uint64)
     for run in range(len(last)):
         word = words[last[run]]
@@ -105,7 +105,7 @@ def hash_runs(words: Any, shorter: Any, last: Any) -> Any:
 
 @shared
 def read_runs(text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int) -> Any:
-    """What `read_words`, `plan_runs` and `hash_runs` return of the same texts, in this order."""
+    """Return what `read_words`, `plan_runs` and `hash_runs` return of the same texts."""
     words, spans, word_ends = read_words(text, text_ends, letters, stop_words)
     shorter, last, run_ends = plan_runs(word_ends, longest)
     return words, spans, word_ends, shorter, last, run_ends, hash_runs(words, shorter, last)
@@ -113,7 +113,7 @@ def read_runs(text: Any, text_ends: Any, letters: Any, stop_words: Any, longest:
 
 @inlined
 def fold(runs: Any, shorter: Any, n_columns: int) -> Any:
-    """Hashes folded into columns: single words into the first half, longer runs into the rest."""
+    """Return hashes folded into columns: words into the first half, longer n-grams after them."""
     n_words = n_columns // 2
     folded = np.empty(len(runs), np.uint64)
     for run in range(len(runs)):

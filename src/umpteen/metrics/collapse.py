@@ -32,7 +32,7 @@ class CollapseMeasures:
 def collapse_measures(
     features: Any, Y: Any, weight: Any = None, *, reference: bool = False
 ) -> CollapseMeasures:
-    """All measures; multiplicities with too few label sets to tell are left out.
+    """Return all measures; multiplicities with too few label sets to tell are left out.
 
     >>> corners = np.eye(3) - 1 / 3
     >>> features = np.concatenate([corners, corners + corners[[1, 2, 0]]])
@@ -63,7 +63,7 @@ def collapse_measures(
 def set_variability(
     features: Any, Y: Any, multiplicity: int = 1, *, reference: bool = False
 ) -> float:
-    """NC1: how far samples stray from their label set's mean, against how far means are apart.
+    """Return NC1: how far samples are from their label set's mean, over how far means are apart.
 
     trace(S_W S_B^+) / sets, over samples with `multiplicity` labels: S_W is the covariance within
     sets, S_B that of the sets' means, on its `labels - 1` main axes: collapsed means have no
@@ -81,12 +81,12 @@ def set_variability(
 
 
 def classifier_simplex(weight: Any) -> float:
-    """NC2 of the classifier: how far its rows are from a simplex, from 0 to below 2."""
+    """Return NC2 of the classifier: how far its rows are from a simplex, from 0 to below 2."""
     return _simplex_distance(dense_features(weight), dense_features(weight))
 
 
 def means_simplex(features: Any, Y: Any, *, reference: bool = False) -> float:
-    """NC2 of the means of samples with one label, around their mean.
+    """Return NC2 of the means of samples with one label, around their mean.
 
     The reference does not subtract the mean; with features that are never negative, as after a
     ReLU, it can then not reach 0.
@@ -95,7 +95,7 @@ def means_simplex(features: Any, Y: Any, *, reference: bool = False) -> float:
 
 
 def self_duality(weight: Any, features: Any, Y: Any, *, reference: bool = False) -> float:
-    """NC3: how far classifier and means (as in NC2) are from being the same simplex.
+    """Return NC3: how far classifier and means (as in NC2) are from being the same simplex.
 
     The reference subtracts the sum of features with one label over the number of all samples.
     """
@@ -103,7 +103,7 @@ def self_duality(weight: Any, features: Any, Y: Any, *, reference: bool = False)
 
 
 def tagwise_angle(features: Any, Y: Any, multiplicity: int = 2, *, centered: bool = False) -> float:
-    """NCm: angle of a set's mean to the sum of its labels' means, against that to other sums.
+    """Return NCm: the angle of a set's mean to the sum of its labels' means, over other sums.
 
     The mean angle of each label set's mean to the sum of the means of its own labels (each from
     samples with one label), over the mean angle to the sums of all sets of so many labels, its

@@ -13,7 +13,7 @@ _BLOCK = 1024
 
 
 def tagwise_ratio(sets: LabelSets, multiplicity: int, centered: bool = False) -> float | None:
-    """Mean angle of sets to their own sums over that to all sums; None if nothing is comparable."""
+    """Return the mean angle of sets to their own sums over that to all sums; None without any."""
     labels, singles = sets.single()
     place = np.full(sets.sets.shape[1], -1)
     place[labels] = np.arange(len(labels))

@@ -10,7 +10,7 @@ _WIDTH = 340
 
 
 def bars(title: str, names: list[str], values: list[float], full: float) -> Html:
-    """Horizontal bars of shares, a row for each name; a bar as long as the chart is `full`."""
+    """Return horizontal bars of shares; a bar as long as the chart is `full`."""
     rows = list(zip(names, values, strict=True))
     left, right, step = 10 + 7 * max(map(len, names), default=0), 44, 22
     height = step * len(rows) + 4
@@ -29,7 +29,7 @@ def bars(title: str, names: list[str], values: list[float], full: float) -> Html
 
 
 def reliability_diagram(reliability: Reliability) -> Html:
-    """Share of right answers over their probability; on the diagonal, both agree."""
+    """Draw the share of right answers over their probability; on the diagonal, both agree."""
     plot = _Plot(left=48, top=10, width=282, height=230)
     filled = [group for group in reliability.bins if group.count]
     parts = [*_grid(plot)]
@@ -105,7 +105,7 @@ def _counts(plot: _Plot, bins: list[Bin]) -> list[Html]:
 
 
 def compact(count: int) -> str:
-    """A count in four characters or fewer.
+    """Return a count in four characters or fewer.
 
     >>> compact(950), compact(9_512), compact(1_234_567)
     ('950', '9.5k', '1.2M')

@@ -48,7 +48,7 @@ def evaluate(
     title: str = "",
     facts: Mapping[str, Any] | None = None,
 ) -> Report:
-    """Everything about the answers `top` to samples whose labels are `Y_test`.
+    """Evaluate the answers `top` to samples whose labels are `Y_test`.
 
     With `Y_train` (or `metrics.LabelCounts` of it), also the metrics scored by propensity (`a` and
     `b` are its constants, see `propensity`; or give the propensities themselves) and labels

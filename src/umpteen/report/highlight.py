@@ -10,7 +10,7 @@ _FAINTEST = 0.05  # of the strongest
 
 
 def shorten(text: str, limit: int = 400) -> str:
-    """The beginning of a text, in whole words and on one line.
+    """Return the beginning of a text, in whole words and on one line.
 
     >>> shorten("one two  three", limit=9)
     'one two …'
@@ -23,7 +23,7 @@ def shorten(text: str, limit: int = 400) -> str:
 
 
 def highlight(text: str, words: Sequence[tuple[str, float]]) -> Html:
-    """The text with its words marked by what they contribute, alone or within a phrase.
+    """Return the text, its words marked by what they contribute, alone or within a phrase.
 
     >>> highlight("Sort a list", [("sort", 2.0), ("the", -1.0)])
     '<mark class="for3">Sort</mark> a list'

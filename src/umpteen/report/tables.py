@@ -17,7 +17,7 @@ _PAIRS_SHOWN = 3
 
 
 def render(report: "Report") -> Group:
-    """Headline, metrics, and then what is known of groups, probabilities and confusions."""
+    """Return the headline, metrics, then groups, probabilities and confusions if there are any."""
     parts: list[Any] = [headline(report), _metrics(report)]
     if report.bands:
         parts.append(_groups(report))
@@ -29,7 +29,7 @@ def render(report: "Report") -> Group:
 
 
 def as_text(report: "Report") -> str:
-    """The same without colours, whatever the terminal."""
+    """Return the same without colours, whatever the terminal."""
     console = Console(file=StringIO(), width=96, color_system=None, force_terminal=False)
     with console.capture() as captured:
         console.print(render(report))
@@ -37,7 +37,7 @@ def as_text(report: "Report") -> str:
 
 
 def headline(report: "Report") -> str:
-    """What was tested."""
+    """Return what was tested."""
     parts = [f"{report.n_samples:,} samples, {report.n_labels:,} labels"]
     if report.n_samples_without_labels:
         parts.append(f"samples without labels: {report.n_samples_without_labels:,}")
@@ -47,7 +47,7 @@ def headline(report: "Report") -> str:
 
 
 def calibration(report: "Report", reliability: Reliability) -> str:
-    """By how much probabilities are off, and what the highest threshold gives."""
+    """Return by how much probabilities are off, and what the highest threshold gives."""
     off = 100 * reliability.expected_calibration_error
     line = f"calibration error (ECE): {off:.1f} points"
     if not report.thresholds:

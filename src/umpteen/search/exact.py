@@ -19,7 +19,7 @@ _BLOCK_VECTORS = 8192  # 8 MB of rough scores per thread
 def exact_topk(
     vectors: FloatArray, present: BoolArray, queries: FloatArray, k: int, *, n_jobs: int | None = -1
 ) -> TopK:
-    """The k vectors with the largest inner product, of those that are `present`.
+    """Return the k vectors with the largest inner product, of those that are `present`.
 
     Rows have length 1. The same bits for any number of threads, block sizes and BLAS.
 
@@ -74,7 +74,7 @@ def _block_topk(vectors: FloatArray, present: BoolArray, queries: FloatArray, k:
 
 
 def rounding(dim: int) -> float:
-    """How far a product of unit vectors in float32 may be off, in whatever order it is summed.
+    """Return how far a float32 product of unit vectors may be off, whatever its order of sums.
 
     Twice the usual bound of dim / 2^24 for lengths and products that are rounded themselves.
 

@@ -37,7 +37,7 @@ class Reduction:
 
     @classmethod
     def of(cls, X: Features, dim: int, seed: int) -> "Reduction":
-        """The `dim` directions in which rows differ most; fewer where they differ in fewer.
+        """Return the `dim` directions in which rows differ most; fewer where they differ in fewer.
 
         Exact for dense rows of at most 2,048 features, else by randomised subspace iteration
         (Halko et al. 2011), which takes the mean off in every product and never in the matrix.

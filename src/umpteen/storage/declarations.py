@@ -88,7 +88,7 @@ class Within:
 
 
 def Index(size: str) -> Within:  # noqa: N802
-    """Numbers that point into something of that size."""
+    """Return a declaration of numbers that point into something of that size."""
     return Within(0, size)
 
 
@@ -135,7 +135,7 @@ VALUES = (Within, Offsets, NotEmpty, OneOf)
 
 
 def is_rising(values: npt.NDArray[Any]) -> bool:
-    """Whether no number is smaller than the one before."""
+    """Return whether no number is smaller than the one before."""
     blocks = (values[first : first + _BLOCK + 1] for first in range(0, len(values), _BLOCK))
     return all(bool((block[1:] >= block[:-1]).all()) for block in blocks)
 

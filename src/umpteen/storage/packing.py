@@ -33,7 +33,7 @@ _NUMBER_KINDS = {bool: "b", int: "iu", float: "f"}
 
 
 def pack(model: Any) -> tuple[Json, list[Array]]:
-    """The JSON and the arrays that make up `model`."""
+    """Return the JSON and the arrays that make up `model`."""
     name = type(model).__name__
     if not is_storable(model):
         raise NotStorableError(

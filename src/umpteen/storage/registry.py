@@ -95,22 +95,22 @@ def _register(cls: Any, version: int, upgrades: Mapping[int, Upgrade]) -> Any:
 
 
 def is_estimator(value: Any) -> bool:
-    """Whether its state is constructor parameters and attributes that end in `_`."""
+    """Return whether its state is constructor parameters and attributes that end in `_`."""
     return hasattr(value, "get_params")
 
 
 def is_fitted(name: str) -> bool:
-    """Whether an attribute of that name holds something learned."""
+    """Return whether an attribute of that name holds something learned."""
     return name.endswith("_") and not name.startswith("_")
 
 
 def is_storable(value: Any) -> bool:
-    """Whether the class of `value` was registered."""
+    """Return whether the class of `value` was registered."""
     return _key(type(value)) in _registered
 
 
 def version_of(cls: type) -> int:
-    """The version in which objects of a registered class are written."""
+    """Return the version in which objects of a registered class are written."""
     return _registered[_key(cls)].version
 
 
@@ -123,7 +123,7 @@ def unsaved_parameters(cls: Any) -> frozenset[str]:
 
 
 def find_class(module: str, name: str, made_by: str = "") -> Storable:
-    """The storable class of that name; of modules not yet imported, only ours are."""
+    """Return the storable class of that name; of modules not yet imported, only ours."""
     module, name = MOVED.get((module, name), (module, name))
     found = _registered.get((module, name)) or _of_umpteen(module, name) or _by_name(name)
     if found is None or inspect.isabstract(found.cls):

@@ -43,7 +43,7 @@ class Calibration:
 
     @classmethod
     def learn(cls, top: TopK, hits: BoolArray) -> "Calibration":
-        """From answers to samples and which of them are right, both (samples, RANKS)."""
+        """Learn from answers to samples and which of them are right, both (samples, RANKS)."""
         given = top.labels >= 0
         knots, heights = _isotonic_steps(top.scores[given].astype(np.float64), hits[given])
         first = cls(knots, heights, np.array([1.0, 0.0, 0.0, 0.0]))
@@ -89,7 +89,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, top: TopK, Y: csr_matrix) -> "HeldOut":
-        """From answers with probabilities, and the right labels."""
+        """Return the answers and probabilities that count, with the right labels."""
         n_relevant = np.bincount(Y.indices, minlength=Y.shape[1])
         return cls(top.labels, top.scores, found_in(Y, top.labels), n_relevant)
 
@@ -99,7 +99,7 @@ class HeldOut:
         return {}
 
     def without(self, labels: npt.NDArray[np.int32]) -> "HeldOut":
-        """As if some labels were neither answered nor relevant."""
+        """Return the same as if some labels were neither answered nor relevant."""
         gone = np.isin(self.labels, labels)
         n_relevant = self.n_relevant.copy()
         n_relevant[labels] = 0

@@ -24,7 +24,7 @@ def evaluate_tagger(
     title: str,
     n_examples: int,
 ) -> Report:
-    """The report of `Tagger.evaluate`, for checked input.
+    """Return the report of `Tagger.evaluate`, for checked input.
 
     Labels that the tagger does not know are relevant all the same, and missed.
     """

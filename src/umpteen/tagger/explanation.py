@@ -70,7 +70,7 @@ class TagExplanation:
     text_weight: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in plain types, ready for JSON."""
+        """Return everything in plain types, ready for JSON."""
         return asdict(self)
 
     def __rich__(self) -> RenderableType:
@@ -95,7 +95,7 @@ class TagExplanation:
 
 
 def explain_tag(state: State, text: str, label: int | None = None) -> TagExplanation:
-    """Why a text gets a label, by default its best one."""
+    """Explain why a text gets a label, by default its best one."""
     x = state.features([text])
     label = _best_label(state, x, text) if label is None else label
     words, classifier = state.words.of_text(text), state.classifier

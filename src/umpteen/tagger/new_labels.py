@@ -20,7 +20,7 @@ class NewLabels:
 
     @classmethod
     def checked(cls, names: Any, own_texts: Any, examples: Any) -> "NewLabels":
-        """From the arguments of `Tagger.add_labels`."""
+        """Return the new labels that the arguments of `Tagger.add_labels` describe."""
         names = check_names(names)
         if not names:
             raise LabelsError("there are no names: which labels are new?")
@@ -42,7 +42,7 @@ class NewLabels:
 def examples_of(
     texts: list[str], lists: list[list[str]], names: Iterable[str]
 ) -> dict[str, list[str]]:
-    """The texts that have each of some names."""
+    """Return the texts that have each of some names."""
     found: dict[str, list[str]] = {name: [] for name in names}
     for text, own in zip(texts, lists, strict=True):
         for name in own:

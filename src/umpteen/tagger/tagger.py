@@ -188,7 +188,7 @@ class Tagger(BaseEstimator):
     def predict(
         self, texts: Any, k: int | None = None, threshold: Threshold = None, min_labels: int = 0
     ) -> Tags | list[Tags]:
-        """The labels of a text, or of each of several texts: names and probabilities, best first.
+        """Return the labels of a text, or of each of several: names and probabilities, best first.
 
         At most `k` labels (5, or 20 with a threshold). `threshold=0.7` gives only labels whose
         probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
@@ -219,7 +219,7 @@ class Tagger(BaseEstimator):
         return state.answer(state.features(check_texts(texts)), k)
 
     def score(self, texts: Any, labels: Any) -> float:
-        """Precision at 1: how often the best label is right."""
+        """Return the precision at 1: how often the best label is right."""
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         best = self.predict_topk(texts, k=1).names(self.label_names_.names)
@@ -235,7 +235,7 @@ class Tagger(BaseEstimator):
         title: str = "",
         n_examples: int = 12,
     ) -> Report:
-        """How good the answers to texts are whose labels are known: print it, or `to_html`.
+        """Evaluate the answers to texts with given labels: a report to print, or `to_html`.
 
         Use texts that the tagger did not learn from. A few of them, drawn at random, are shown
         with the reasons for their best answer.
@@ -262,7 +262,7 @@ class Tagger(BaseEstimator):
         return self.thresholds_
 
     def add_labels(self, names: Any, texts: Any = None, examples: Any = None) -> Self:
-        """New labels, from examples or from their own texts, without learning the rest again.
+        """Add labels from examples or from their own texts, without learning the rest again.
 
         `examples` has a list of texts for each name, `texts` a text that describes the label;
         both in the order of `names`, or as dictionaries by name. A new label learns from its
@@ -330,14 +330,14 @@ class Tagger(BaseEstimator):
         return growth.rebuild_due(self._state)
 
     def explain(self, text: str, label: Any = None) -> TagExplanation:
-        """Why a text gets a label (its best one by default): words, the way to it, neighbours."""
+        """Explain why a text gets a label (its best one by default): words, path, neighbours."""
         state = self._state
         (text,) = check_texts([text], "text")
         number = None if label is None else state.label_names.id_of(label)
         return explain_tag(state, text, number)
 
     def label_keywords(self, label: Any, k: int = 10) -> Tags:
-        """The words that speak most for a label, with their weights."""
+        """Return the words that speak most for a label, with their weights."""
         self._check_fitted()
         number = self.label_names_.id_of(label)
         if not hasattr(self.classifier_, "label_keywords"):
@@ -347,7 +347,7 @@ class Tagger(BaseEstimator):
         return [(words.name(feature), round(weight, 4)) for feature, weight in found]
 
     def estimate(self, texts: Any, labels: Any) -> Any:
-        """What `fit` will need (memory, time, size of the model), from a small part of the work."""
+        """Estimate what `fit` will need (memory, time, size of the model), from a small sample."""
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         classifier = self._new_classifier()

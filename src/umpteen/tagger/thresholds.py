@@ -46,7 +46,7 @@ class Thresholds:
 
 
 def check_min_labels(min_labels: Any, k: int | None) -> int:
-    """A whole number from 0 to `k`."""
+    """Return a whole number from 0 to `k`."""
     is_number = isinstance(min_labels, int | np.integer) and not isinstance(min_labels, bool)
     if not is_number or min_labels < 0:
         raise ParameterError(f"min_labels={min_labels!r} is not possible: give 0 or more")
@@ -95,7 +95,7 @@ def _tuned_once(metric: str, held_out: HeldOut) -> Thresholds:
 
 
 def tune(metric: str, held_out: HeldOut) -> Thresholds:
-    """The thresholds that are best for a metric on held-out samples."""
+    """Return the thresholds that are best for a metric on the validation split."""
     if not (held_out.labels >= 0).any():
         raise ParameterError(
             "no sample to tune on got any answer: are there samples, and do they have known words?"

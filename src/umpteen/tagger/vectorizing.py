@@ -35,7 +35,7 @@ def read_texts(
 
 
 def learn_words(vectorizer: Any, texts: list[str]) -> str | None:
-    """Words that no training text had, where the vectorizer can learn them.
+    """Learn words that no training text had, where the vectorizer can.
 
     Returns what there was no room for, if anything.
     """

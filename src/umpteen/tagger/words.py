@@ -23,14 +23,14 @@ class Words:
         self.vectorizer = vectorizer
 
     def of_text(self, text: str) -> dict[int, str]:
-        """The features that a text has, and their words."""
+        """Return the features that a text has, and their words."""
         if isinstance(self.vectorizer, Vectorizer):
             return self.vectorizer.named_features(text)
         features = csr_matrix(self.vectorizer.transform([text])).indices.tolist()
         return {feature: self.name(feature) for feature in features}
 
     def name(self, feature: int) -> str:
-        """The words of one feature; its number where nobody knows them."""
+        """Return the words of one feature; its number where the words are not stored."""
         vocabulary = getattr(self.vectorizer, "vocabulary_", None)
         if isinstance(vocabulary, Vocabulary):  # of millions of features, a few are asked for
             run = vocabulary.runs[feature]

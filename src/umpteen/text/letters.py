@@ -36,7 +36,7 @@ _CATEGORIES = defaultdict(
 
 @cache
 def letters() -> npt.NDArray[np.uint32]:
-    """Kind and lower case of every code point, as `kernels.tokens` reads them.
+    """Return kind and lower case of every code point, as `kernels.tokens` reads them.
 
     >>> hex(letters()[ord("A")]), hex(letters()[ord("!")])
     ('0x2000061', '0x21')

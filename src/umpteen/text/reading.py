@@ -15,7 +15,7 @@ _PIECE = re.compile(r".{1,1000}(?=[\0-\x7f\u4e00-\u9fff]|\Z)|.{1,1000}", re.DOTA
 
 
 def blocks(texts: list[str]) -> list[list[str]]:
-    """The texts in consecutive parts of about equally many characters; at least one part."""
+    """Return consecutive blocks of texts of about equally many characters; at least one."""
     if len(texts) <= 1:
         return [texts]
     ends = np.cumsum([0, *map(len, texts)])
@@ -26,7 +26,7 @@ def blocks(texts: list[str]) -> list[list[str]]:
 
 
 def utf8(texts: list[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """All texts in one array, in normal form (NFKC), and where each ends.
+    """Return all texts in one array, in normal form (NFKC), and where each ends.
 
     Case is left to the kernel, but for the two capitals whose lower case it cannot know: that of
     Σ depends on its place in the word, that of İ has two characters.

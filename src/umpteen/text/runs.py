@@ -17,7 +17,7 @@ EMPTY: Table = np.zeros(1, np.int32), np.zeros(0, np.uint64)
 
 
 def table(keys: npt.NDArray[np.uint64]) -> Table:
-    """A table that finds `keys`."""
+    """Return a table that finds `keys`."""
     return index(keys), keys
 
 
@@ -31,7 +31,7 @@ def table_faults(table: Table) -> Iterator[str]:
 
 
 def stop_table(stop_words: Sequence[str] | None) -> Table:
-    """The hashes of words to pass over."""
+    """Return the hashes of words to pass over."""
     if not stop_words:
         return EMPTY
     words, _, _ = read_words(*utf8(check_texts(stop_words)), letters(), EMPTY)
@@ -41,7 +41,7 @@ def stop_table(stop_words: Sequence[str] | None) -> Table:
 def named_runs(
     text: str, longest: int, stop_words: Table
 ) -> tuple[list[str], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """The words of a text, then its pairs of words, and so on; their hashes; what they extend.
+    """Return the words of a text, then its bigrams, and so on; hashes; what they extend.
 
     >>> named_runs("Least squares!", 2, EMPTY)[0]
     ['least', 'squares', 'least squares']

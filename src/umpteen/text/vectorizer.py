@@ -151,7 +151,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return self
 
     def learn_words(self, texts: Any) -> Self:
-        """Words of these texts that are not known yet count from now on, while columns are spare.
+        """Learn words of these texts that have no column yet, while columns are spare.
 
         Each gets a column and the idf of a word that no text had. The features of other words
         stay as they are, to the bit: new words do not count for the length of a row.
@@ -175,7 +175,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return self
 
     def transform(self, texts: Any) -> csr_matrix:
-        """A row of features for each text: float32, of length 1, columns in order."""
+        """Return a row of features for each text: float32, of length 1, columns in order."""
         self._check_fitted()
         texts = check_texts(texts)
 
@@ -195,12 +195,12 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.runs)
 
     def fit_transform(self, texts: Any, y: Any = None) -> csr_matrix:
-        """`fit`, then `transform` of the same texts."""
+        """Learn from texts, then return their features."""
         texts = check_texts(texts)
         return self.fit(texts).transform(texts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """The words of each column, "" if it is spare; hashed columns have none."""
+        """Return the words of each column, "" if it is spare; hashed columns have none."""
         self._check_fitted()
         if self.vocabulary_ is None:
             raise FeaturesError(
@@ -211,7 +211,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return np.array(names + [""] * (self.n_features_ - len(names)), object)
 
     def words(self, text: str) -> list[str]:
-        """The words of a text as they count here.
+        """Return the words of a text as they count here.
 
         >>> Vectorizer(stop_words=["the"]).words("The naïve Bayes-classifier: ２０２６, 北京")
         ['naïve', 'bayes', 'classifier', '2026', '北', '京']
@@ -219,7 +219,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return named_runs(text, 1, stop_table(self.stop_words))[0]
 
     def named_features(self, text: str) -> dict[int, str]:
-        """The columns that a text has, with the words behind each; of several, " | " between.
+        """Return the columns that a text has, with the words of each; of several, " | " between.
 
         >>> Vectorizer(hashing=2**20).fit(["a"]).named_features("Least squares")
         {220259: 'squares', 374776: 'least', 677892: 'least squares'}

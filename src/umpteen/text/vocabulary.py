@@ -41,7 +41,7 @@ class Vocabulary:
         most: int | None,
         n_jobs: int | None,
     ) -> tuple[Self, npt.NDArray[np.int32]]:
-        """The words and longer runs in at `least` so many texts, and in how many texts each is.
+        """Return the n-grams in at `least` so many texts, and in how many texts each is.
 
         Of more than `most`, those in the most texts are kept; of equals, the first by name.
         """
@@ -53,7 +53,7 @@ class Vocabulary:
         return cls(table(keys[order]), runs[order], words), n_texts[order]
 
     def extended(self, words: Sequence[str], keys: npt.NDArray[np.uint64]) -> "Vocabulary":
-        """With single words after the features that are there."""
+        """Return the same with single words after the features that are there."""
         runs = np.full((len(words), self.runs.shape[1]), -1, np.int32)
         runs[:, 0] = len(self.words) + np.arange(len(words))
         return Vocabulary(
@@ -68,7 +68,7 @@ class Vocabulary:
         return np.asarray((self.runs >= 0).sum(axis=1) > 1)
 
     def names(self) -> list[str]:
-        """The words of each feature."""
+        """Return the words of each feature."""
         words = np.array([*self.words, ""], object)  # the last one for -1
         return [" ".join(filter(None, run)) for run in words[self.runs].tolist()]
 

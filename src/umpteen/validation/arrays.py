@@ -16,7 +16,7 @@ def canonical_csr(
     name: str,
     error: type[ValueError],
 ) -> csr_matrix:
-    """Any sparse matrix as sorted, unique, 32-bit CSR of converted values.
+    """Return any sparse matrix as sorted, unique, 32-bit CSR of converted values.
 
     Values are converted before duplicates are added up: 256 ones of int8 would add up to 0.
     Shares memory where it can.
@@ -63,6 +63,7 @@ def _checked_structure(matrix: Any) -> Any:
 
 
 def as_array(values: Any, name: str, error: type[ValueError]) -> npt.NDArray[Any]:
+    """Return an array of numbers, or raise `error` about the input of that name."""
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as problem:
@@ -84,5 +85,6 @@ def _check_number_type(dtype: np.dtype[Any], name: str, error: type[ValueError])
 
 
 def as_float32(values: Any) -> npt.NDArray[np.float32]:
+    """Return values as float32; what is too large becomes infinite."""
     with np.errstate(over="ignore"):  # infinity is refused later, by name
         return np.asarray(values, dtype=np.float32)

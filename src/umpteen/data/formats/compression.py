@@ -19,7 +19,7 @@ _ZSTD_BUFFER = 1 << 17
 
 
 def compression_of_name(name: str) -> str | None:
-    """Which compression a file name promises.
+    """Return which compression a file name promises.
 
     >>> compression_of_name("train.jsonl.gz"), compression_of_name("train.jsonl")
     ('gz', None)
@@ -29,7 +29,7 @@ def compression_of_name(name: str) -> str | None:
 
 
 def compression_of_content(start: bytes) -> str | None:
-    """Which compression a file's first bytes show.
+    """Return which compression a file's first bytes show.
 
     >>> compression_of_content(gzip.compress(b"hello"))
     'gz'
@@ -38,7 +38,7 @@ def compression_of_content(start: bytes) -> str | None:
 
 
 def decompressed(file: Any, compression: str) -> BinaryIO:
-    """What `file` holds, decompressed while it is read; raises one of `DAMAGED`."""
+    """Return what `file` holds, decompressed while it is read; raises one of `DAMAGED`."""
     if compression == "gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="rb"))
     if compression == "xz":
@@ -48,7 +48,7 @@ def decompressed(file: Any, compression: str) -> BinaryIO:
 
 @contextmanager
 def compressed(file: Any, compression: str | None) -> Iterator[BinaryIO]:
-    """A file to write to, whose bytes reach `file` compressed; `file` stays open."""
+    """Open a file to write to, whose bytes reach `file` compressed; `file` stays open."""
     inner: Any = nullcontext(file)
     if compression == "gz":  # no name and no time inside: the same samples give the same bytes
         inner = gzip.GzipFile("", "wb", 6, file, mtime=0)

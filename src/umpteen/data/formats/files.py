@@ -16,7 +16,7 @@ def read(
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> Samples:
-    """The samples of a file, or of an open binary file.
+    """Read the samples of a file, or of an open binary file.
 
     The format is told by the file's name, or else by its content; gzip, xz and zstd are
     unpacked. `options` are those of the format: `text_field`, `labels_field` (jsonl, csv, tsv,
@@ -44,7 +44,7 @@ def stream(
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> Iterator[Samples]:
-    """The samples of a file in batches, in bounded memory; otherwise as `read`.
+    """Yield the samples of a file in batches, in bounded memory; otherwise as `read`.
 
     >>> from io import BytesIO
     >>> [batch.texts for batch in stream(BytesIO(b"__label__x a\\nb\\nc"), batch_size=2)]

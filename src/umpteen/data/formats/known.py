@@ -43,7 +43,7 @@ _ADVICE = "name a format with format=, one of " + ", ".join(FORMATS)
 
 
 def format_to_read(source: Source, name: str | None) -> Format:
-    """The format asked for, or else the one that the name or the content shows."""
+    """Return the format asked for, or else the one that the name or the content shows."""
     found = _named(name) or _of_name(source.name) or _of_content(source.head)
     if found is None and not source.head:
         raise source.error(f"the file is empty, its name says nothing: {_ADVICE}")
@@ -54,7 +54,7 @@ def format_to_read(source: Source, name: str | None) -> Format:
 
 
 def format_to_write(path: Any, name: str | None) -> Format:
-    """The format asked for, or else the one that the name shows."""
+    """Return the format asked for, or else the one that the name shows."""
     named = isinstance(path, str | PathLike)
     found = _named(name) or (_of_name(fspath(path)) if named else None)
     if found is None:

@@ -35,7 +35,7 @@ class Layout:
 def parse(
     source: Source, blocks: Iterable[bytes], layout: Layout, first_line: int
 ) -> Iterator[Rows]:
-    """The rows of each block of lines, the first of which is line `first_line` of the file."""
+    """Yield the rows of each block of lines; the first line has the number `first_line`."""
     line = first_line
     remaining = iter(blocks)
     while group := list(islice(remaining, 2 * parallel.n_threads(-1))):
@@ -49,7 +49,7 @@ def parse(
 
 
 def matrices_of(samples: Samples, written_as: str) -> tuple[csr_matrix, csr_matrix | None]:
-    """Checked `X` and `Y`, to be written in a matrix format."""
+    """Return `X` and `Y`, checked, to be written in a matrix format."""
     if samples.X is None:
         raise DataFormatError(
             f"{written_as} holds matrices, but these samples are texts: write them as jsonl, csv, "
@@ -60,7 +60,7 @@ def matrices_of(samples: Samples, written_as: str) -> tuple[csr_matrix, csr_matr
 
 
 def lines_of(X: csr_matrix, Y: csr_matrix | None, first_feature: int) -> Iterator[str]:
-    """A line per row: labels, a space, features; values with just the digits that float32 needs."""
+    """Yield a line per row: labels, a space, features with just the digits that float32 needs."""
     for i in range(X.shape[0]):
         row = slice(X.indptr[i], X.indptr[i + 1])
         names = (X.indices[row] + first_feature).tolist()

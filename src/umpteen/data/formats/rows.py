@@ -26,7 +26,7 @@ class Rows:
         return len(self.row_starts) - 1
 
     def part(self, first: int, end: int) -> "Rows":
-        """Some of the rows, sharing memory."""
+        """Return some of the rows, sharing memory."""
         row_starts, label_starts = (
             self.row_starts[first : end + 1],
             self.label_starts[first : end + 1],
@@ -41,7 +41,7 @@ class Rows:
 
 
 def in_batches(parts: Iterable[Rows], size: int | None) -> Iterator[list[Rows]]:
-    """Parts that together have `size` rows; with None, all of them, even if there are none."""
+    """Yield lists of rows, `size` rows in all; with None, one list, even if it is empty."""
     if size is None:
         yield list(parts)
         return
@@ -60,7 +60,7 @@ def in_batches(parts: Iterable[Rows], size: int | None) -> Iterator[list[Rows]]:
 
 
 def join(parts: list[Rows], n_features: int, n_labels: int | None) -> Samples:
-    """One `X` and one `Y` out of consecutive rows; without `n_labels` there is no `Y`."""
+    """Return one `X` and `Y` out of consecutive rows; without `n_labels` there is no `Y`."""
     n_rows = sum(map(len, parts))
     values = _joined([part.values for part in parts], np.float32)
     columns = _joined([part.columns for part in parts], np.int32)

@@ -13,7 +13,7 @@ Writable: TypeAlias = "str | PathLike[str] | BinaryIO"
 
 @contextmanager
 def open_sink(path: Writable) -> Iterator[BinaryIO]:
-    """A file to write to; at a path, it replaces what is there once everything is written."""
+    """Open a file to write to; a path is replaced only once everything is written."""
     if hasattr(path, "write"):
         yield cast(BinaryIO, path)
         return

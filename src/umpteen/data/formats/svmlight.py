@@ -35,7 +35,7 @@ def stream(
     n_features: int | None = None,
     n_labels: int | None = None,
 ) -> Iterator[Samples]:
-    """Samples of the lines.
+    """Yield samples of the lines.
 
     In batches, what is not given (`zero_based`, `n_features`, `n_labels`) is found by a first
     look at the whole file. A file without any label has no `Y`, unless `n_labels` is given.
@@ -59,7 +59,7 @@ def stream(
 
 
 def write(samples: Samples, file: BinaryIO, zero_based: bool = False) -> None:
-    """A line per sample; ids, and columns beyond the last one used, are left out."""
+    """Write a line per sample; ids, and columns beyond the last one used, are left out."""
     first_feature = int(not zero_based)
     for line in lines_of(*matrices_of(samples, "svmlight"), first_feature):
         # A blank line would be no sample, so an empty one gets a zero.

@@ -19,7 +19,7 @@ HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t\r]*")
 
 
 def stream(source: Source, batch_size: int | None) -> Iterator[Samples]:
-    """Samples of the lines, checked against what the header announces."""
+    """Yield samples of the lines, checked against what the header announces."""
     blocks = source.line_blocks()
     header, _, body = next(blocks, b"").partition(b"\n")
     n_rows, n_features, n_labels = _counts(source, header)
@@ -30,7 +30,7 @@ def stream(source: Source, batch_size: int | None) -> Iterator[Samples]:
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """A header and a line per sample; ids are left out."""
+    """Write a header and a line per sample; ids are left out."""
     X, Y = matrices_of(samples, "xmc")
     counts = X.shape if Y is None else (*X.shape, Y.shape[1])
     file.write((" ".join(map(str, counts)) + "\n").encode())

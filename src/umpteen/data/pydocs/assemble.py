@@ -34,7 +34,7 @@ class _Sentence:
 
 
 def assemble(docstrings: Mapping[str, str], aliases: Mapping[str, str]) -> Collection:
-    """The data set of these docstrings; `aliases` are other names that See Also may use."""
+    """Return the data set of these docstrings; `aliases` are other names that See Also may use."""
     read = {name: read_docstring(docstrings[name]) for name in sorted(docstrings)}
     documents = {name: document for name, document in read.items() if document}
     described = _described(documents)

@@ -24,7 +24,7 @@ class Document(NamedTuple):
 
 
 def read_docstring(docstring: str) -> Document | None:
-    """Summary, further sentences and See Also; None where it has no sentence.
+    """Return summary, further sentences and See Also; None where there is no sentence.
 
     >>> read_docstring("Sort an array.\\n\\nUses merges. It is stable, always.").sentences
     ['It is stable, always.']

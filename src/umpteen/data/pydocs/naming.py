@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def is_public(name: str) -> bool:
-    """Whether no part of a dotted name starts with an underscore.
+    """Return whether no part of a dotted name starts with an underscore.
 
     >>> is_public("numpy.linalg.lstsq"), is_public("numpy.linalg._linalg.lstsq")
     (True, False)
@@ -13,7 +13,7 @@ def is_public(name: str) -> bool:
 
 
 def shortest(names: Iterable[str], own_name: str = "") -> str:
-    """The name with the fewest dots; then the one that ends as the object calls itself.
+    """Return the name with the fewest dots, then the one that ends as the object is called.
 
     What is still equal goes by length, then by the alphabet.
 

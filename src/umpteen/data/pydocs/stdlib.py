@@ -49,7 +49,7 @@ class _Module:
 
 
 def standard_library_docstrings() -> dict[str, str]:
-    """The docstring of each public function, class and method, by its dotted name."""
+    """Return the docstring of each public function, class and method, by its dotted name."""
     modules = {module.name: module for module in _modules(Path(sysconfig.get_path("stdlib")))}
     names: dict[tuple[str, str], list[str]] = {}
     for module in modules.values():

@@ -58,7 +58,7 @@ def cache_path() -> Path | None:
 
 
 def encode(collection: Collection) -> bytes:
-    """The collection as compressed JSON, the same bytes for the same collection."""
+    """Return the collection as compressed JSON, the same bytes for the same collection."""
     parts = {
         name: {"texts": part.texts, "labels": part.labels, "ids": part.ids}
         for name, part in collection.parts.items()
@@ -68,7 +68,7 @@ def encode(collection: Collection) -> bytes:
 
 
 def decode(data: bytes) -> Collection:
-    """The collection back; a ValueError where the bytes are damaged (gzip has a checksum)."""
+    """Return the collection back; raise a ValueError where the bytes are damaged."""
     try:
         content = json.loads(gzip.decompress(data))
         parts = {name: Samples(**content["parts"][name]) for name in ("train", "dev", "test")}
