@@ -39,7 +39,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
     console = Console(highlight=False, width=100)
     console.print(Rule("The data: Python's documentation, a label for each documented object"))
     data = load("pydocs")
-    test = data.parts["test"]
+    test = data.splits["test"]
     console.print(f"{data}\n")
 
     taggers = {"Tagger()": Tagger(), "nearest centroid": Tagger(NearestCentroid())}
@@ -55,7 +55,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
 
     console.print(Rule("On the test part: descriptions that it has not seen"))
     console.print(report)
-    console.print(Rule("Beside a baseline, in %"))
+    console.print(Rule("Compared to a baseline, in %"))
     console.print(comparison(reports, seconds))
     console.print(Rule("Ask for something"))
     console.print(answers(best))

@@ -58,9 +58,11 @@ class HasRecipe(BaseEstimator):
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters; those of the recipe have names of the form `recipe__name`."""
-        known = [_NESTED + each.name for each in fields(self._recipe_class)]
+        nested = [_NESTED + each.name for each in fields(self._recipe_class)]
         changes = {
-            name.removeprefix(_NESTED): parameters.pop(name) for name in known if name in parameters
+            name.removeprefix(_NESTED): parameters.pop(name)
+            for name in nested
+            if name in parameters
         }
         if changes:
             recipe = parameters.get("recipe", self.recipe) or self._recipe_class()

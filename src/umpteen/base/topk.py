@@ -120,12 +120,12 @@ class TopK:
         return [[(label_names[label], -score) for score, label in sorted(row)] for row in rounded]
 
     @classmethod
-    def concatenate(cls, parts: Iterable["TopK"]) -> "TopK":
+    def concatenate(cls, answers: Iterable["TopK"]) -> "TopK":
         """Return one answer made of the answers to consecutive samples."""
-        parts = list(parts)
+        answers = list(answers)
         return cls(
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate([part.scores for part in parts]),
+            np.concatenate([answer.labels for answer in answers]),
+            np.concatenate([answer.scores for answer in answers]),
         )
 
     @classmethod

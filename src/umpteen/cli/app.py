@@ -12,10 +12,9 @@ from umpteen.cli import errors
 from umpteen.cli.convert import convert
 from umpteen.cli.demo import demo
 from umpteen.cli.describe import describe
-from umpteen.cli.estimate import estimate
 from umpteen.cli.evaluate import evaluate, tune
 from umpteen.cli.explain import explain
-from umpteen.cli.fit import fit
+from umpteen.cli.fit import estimate, fit
 from umpteen.cli.labels import add_labels, remove_labels, update
 from umpteen.cli.predict import predict
 

@@ -14,7 +14,7 @@ _WORDS_PER_NODE = 8  # three random bits choose one
 
 
 @dataclass(frozen=True)
-class Hierarchy:
+class SyntheticHierarchy:
     """Labels by position: `branching` neighbours share a parent, and so on, `depth` times.
 
     Each label and each ancestor has a few words of its own.
@@ -36,7 +36,7 @@ class Hierarchy:
         exponent: float,
         branching: int,
         depth: int,
-    ) -> "Hierarchy":
+    ) -> "SyntheticHierarchy":
         """Draw the tree, and frequencies that follow a power law and ignore the tree."""
         frequency = (1.0 + rng.permutation(n_labels)) ** -exponent
         cumulative = np.concatenate([[0.0], np.cumsum(frequency)])

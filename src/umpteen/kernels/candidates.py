@@ -50,25 +50,25 @@ def _step(
 
 
 @kernel
-def score_ways(
-    indptr, indices, data, n_features, first_row, tree, starts, ways, path_weight, logistic
+def score_paths(
+    indptr, indices, data, n_features, first_row, tree, starts, paths, path_weight, logistic
 ):  # fmt: skip
-    """Return logarithms of the scores of the labels that the columns of `ways` end at.
+    """Return logarithms of the scores of the labels that the columns of `paths` end at.
 
-    `ways` (layers + 1, entries) are numbers from the root down to labels; entries `starts[i]` to
+    `paths` (layers + 1, entries) are numbers from the root down to labels; entries `starts[i]` to
     `starts[i + 1]` belong to row `first_row + i`. The bits are those of `beam_search`. A node is
     visited once for all rows that go through it. Costs, per row, its features times its different
     nodes, plus a list of the rows times the most nodes of one of them times the children of a node.
     """
-    n_layers, n_entries = len(ways) - 1, ways.shape[1]
+    n_layers, n_entries = len(paths) - 1, paths.shape[1]
     logs = np.zeros(n_entries, np.float32)
     row_of = np.zeros(n_features if len(starts) > 2 else 0, np.int32)
     for layer in range(n_layers):
         weight = np.float32(1) if layer == n_layers - 1 else np.float32(path_weight)
         _step(
-            indptr, indices, data, first_row, tree, starts, ways[layer], ways[layer + 1], row_of,
+            indptr, indices, data, first_row, tree, starts, paths[layer], paths[layer + 1], row_of,
             weight, logistic, logs,
         )  # fmt: skip
     for entry in range(n_entries):
-        logs[entry] += tree.log_trust[ways[n_layers, entry] - (len(tree.first_child) - 1)]
+        logs[entry] += tree.log_trust[paths[n_layers, entry] - (len(tree.first_child) - 1)]
     return logs

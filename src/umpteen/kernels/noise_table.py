@@ -3,7 +3,7 @@
 A tile of nodes goes through all rows before the next one, so its weights are read once for many
 rows. Every step over a tile is a loop without branches that becomes vector instructions; exp and
 log are polynomials for the same reason. A row's answer has the same bits whichever rows stand
-beside it, and differs from that of `noise_tree.log_prob` by rounding only.
+next to it, and differs from that of `noise_tree.log_prob` by rounding only.
 """
 
 import numpy as np

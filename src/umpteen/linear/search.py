@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen import parallel
 from umpteen.kernels.beam import average, beam_search
-from umpteen.kernels.candidates import score_ways
+from umpteen.kernels.candidates import score_paths
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.chunks import upper_view
 from umpteen.linear.tree import Tree
@@ -139,7 +139,7 @@ def _score_numbers(
         ways = [numbers[starts[first] : starts[last]]]
         for _ in layers:
             ways.append(parents[ways[-1]])
-        return score_ways(  # type: ignore[no-any-return]
+        return score_paths(  # type: ignore[no-any-return]
             *features, X.shape[1], first, tree.arrays, starts[first : last + 1] - starts[first],
             np.array(ways[::-1]), search.path_weight, search.logistic,
         )  # fmt: skip

@@ -21,7 +21,7 @@ class LabelGroup:
     `fewest` and `most` are training samples per label, `test_share` is the share of all
     relevant (sample, label) pairs of the test, `recall` the share of the group's own that was
     found, `precision` what the group's hits add to precision at k, and `psp` what they add to
-    PSP at k, where that is known.
+    PSP at k, where there is one.
     """
 
     name: str
@@ -65,8 +65,8 @@ def deciles(
 ) -> list[LabelGroup]:
     """Return ten groups of equally many labels seen in training, the most frequent first."""
     by_frequency = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    parts = {f"decile {i + 1}": part for i, part in enumerate(np.array_split(by_frequency, 10))}
-    return list(_groups(hits, counts, k, parts, scored))
+    tenths = {f"decile {i + 1}": tenth for i, tenth in enumerate(np.array_split(by_frequency, 10))}
+    return list(_groups(hits, counts, k, tenths, scored))
 
 
 def _groups(

@@ -69,10 +69,10 @@ class Hits:
         return _count_labels(self.labels[:, :k], self.labels[:, :k] >= 0, self.relevant.shape[1])
 
 
-def judge(Y: Any, top: Any, k: Ks, n_labels: int | None = None) -> Hits:
-    """Hold the answers against `Y`; a label that is answered twice counts at its first place.
+def find_hits(Y: Any, top: Any, k: Ks, n_labels: int | None = None) -> Hits:
+    """Find the answers that are in `Y`; a label that is answered twice counts at its first place.
 
-    >>> judge([[0, 2], [1]], TopK([[2, 1], [1, 1]], [[0.9, 0.5], [0.9, 0.5]]), k=2).found
+    >>> find_hits([[0, 2], [1]], TopK([[2, 1], [1, 1]], [[0.9, 0.5], [0.9, 0.5]]), k=2).found
     array([[ True, False],
            [ True, False]])
     """

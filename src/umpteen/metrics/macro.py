@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each
 
 
@@ -20,7 +20,7 @@ def macro_precision_at_k(Y: Any, top: Any, k: Ks) -> Value:
     >>> macro_precision_at_k([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1)
     0.75
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: macro_precision(hits, k))
 
 
@@ -31,7 +31,7 @@ def macro_recall_at_k(Y: Any, top: Any, k: Ks) -> Value:
     >>> macro_recall_at_k([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1)
     0.75
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: macro_recall(hits, k))
 
 
@@ -42,7 +42,7 @@ def macro_f1_at_k(Y: Any, top: Any, k: Ks) -> Value:
     >>> round(macro_f1_at_k([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1), 4)
     0.6667
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: macro_f1_of_hits(hits, k))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import FloatArray, check_pair
 
 FEWEST_TEST_SAMPLES = 5
@@ -85,7 +85,7 @@ def per_label(
     if Y_train is not None:
         Y, Y_train = check_pair(Y, Y_train, ("Y", "Y_train"))
         counts = np.bincount(Y_train.indices, minlength=Y_train.shape[1])
-    return label_table(judge(Y, top, k), k, counts, label_names)
+    return label_table(find_hits(Y, top, k), k, counts, label_names)
 
 
 def label_table(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsShapeError, ParameterError
-from umpteen.metrics.hits import Hits, entry_blocks, judge
+from umpteen.metrics.hits import Hits, entry_blocks, find_hits
 from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each, check_ks
 from umpteen.metrics.ranking import discounts, ideal_weights, ratio
 from umpteen.validation import check_labels
@@ -53,8 +53,8 @@ def propensity(Y_train: Any, a: float = 0.55, b: float = 1.5) -> FloatArray:
     """
     if not (0 <= a < np.inf and 0 < b < np.inf):
         raise ParameterError(f"a={a} and b={b} are not possible: a must be >= 0, b above 0")
-    known = Y_train if isinstance(Y_train, LabelCounts) else LabelCounts.of(Y_train)
-    return propensity_by_counts(known.counts, known.n_samples, a, b)
+    labels = Y_train if isinstance(Y_train, LabelCounts) else LabelCounts.of(Y_train)
+    return propensity_by_counts(labels.counts, labels.n_samples, a, b)
 
 
 def propensity_by_counts(
@@ -72,7 +72,7 @@ def psp_at_k(Y: Any, top: Any, k: Ks, propensity: Any) -> Value:
     >>> round(psp_at_k([[0], [1]], TopK([[0], [0]], [[0.9]] * 2), 1, propensity=[0.8, 0.2]), 4)
     0.2
     """
-    scored = Scored.of(judge(Y, top, k, np.size(propensity)), propensity, k)
+    scored = Scored.of(find_hits(Y, top, k, np.size(propensity)), propensity, k)
     return at_each(k, lambda k: psp(scored, k))
 
 
@@ -83,7 +83,7 @@ def psndcg_at_k(Y: Any, top: Any, k: Ks, propensity: Any) -> Value:
     >>> round(psndcg_at_k([[0, 1]], TopK([[0, 1]], [[0.9, 0.5]]), 2, propensity=[0.8, 0.2]), 4)
     0.7609
     """
-    scored = Scored.of(judge(Y, top, k, np.size(propensity)), propensity, k)
+    scored = Scored.of(find_hits(Y, top, k, np.size(propensity)), propensity, k)
     return at_each(k, lambda k: psndcg(scored, k))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each
 
 
@@ -23,7 +23,7 @@ def precision_at_k(Y: Any, top: Any, k: Ks) -> Value:
     >>> precision_at_k([[2], [0, 1]], top, k=(1, 2))
     array([1. , 0.5])
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: precision(hits, k))
 
 
@@ -34,7 +34,7 @@ def recall_at_k(Y: Any, top: Any, k: Ks) -> Value:
     >>> recall_at_k([[2], [0, 1]], TopK([[2], [1]], [[0.9], [0.7]]), k=1)
     0.75
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: recall(hits, k))
 
 
@@ -45,7 +45,7 @@ def f1_at_k(Y: Any, top: Any, k: Ks) -> Value:
     >>> round(f1_at_k([[2], [0, 1]], TopK([[2], [1]], [[0.9], [0.7]]), k=1), 4)
     0.8333
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: f1(hits, k))
 
 
@@ -56,7 +56,7 @@ def ndcg_at_k(Y: Any, top: Any, k: Ks) -> Value:
     >>> ndcg_at_k([[0]], TopK([[2, 0]], [[0.9, 0.5]]), k=[1, 2]).round(4)
     array([0.    , 0.6309])
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: ndcg(hits, k))
 
 
@@ -67,7 +67,7 @@ def coverage_at_k(Y: Any, top: Any, k: Ks) -> Value:
     >>> coverage_at_k([[2], [0, 1]], TopK([[2, 0], [2, 1]], [[0.9, 0.5]] * 2), k=[1, 2]).round(4)
     array([0.3333, 0.6667])
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: coverage(hits, k))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from umpteen.errors import ParameterError
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import check_answers, n_answers
 from umpteen.metrics.ranking import ratio
 from umpteen.validation import check_k
@@ -98,7 +98,7 @@ def precision_at_thresholds(Y: Any, top: Any, thresholds: Any = THRESHOLDS) -> l
     [(0.6666666666666666, 0.6666666666666666)]
     """
     answers = check_answers(top, n_answers(top))
-    return thresholds_of(judge(Y, answers, answers.k), answers.scores, thresholds)
+    return thresholds_of(find_hits(Y, answers, answers.k), answers.scores, thresholds)
 
 
 def thresholds_of(hits: Hits, scores: Any, thresholds: Any = THRESHOLDS) -> list[AtThreshold]:

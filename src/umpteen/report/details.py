@@ -1,4 +1,4 @@
-"""The details of the page; each section is empty where nothing is known."""
+"""The details of the page; each section is empty where there is nothing to show."""
 
 from typing import TYPE_CHECKING, Any
 

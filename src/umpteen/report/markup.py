@@ -21,9 +21,9 @@ def escape(value: Any) -> Html:
     return Html(html.escape(text))
 
 
-def join(*parts: Any) -> Html:
+def join(*pieces: Any) -> Html:
     """Return several pieces as one."""
-    return Html("".join(escape(part) for part in parts))
+    return Html("".join(escape(piece) for piece in pieces))
 
 
 def tag(kind: str, *children: Any, **attributes: Any) -> Html:
@@ -46,8 +46,8 @@ def name(label: Any) -> Html:
     >>> name("numpy.linalg_x")
     'numpy.<wbr>linalg_<wbr>x'
     """
-    parts = re.split(r"(?<=[./_:-])(?=\w)", str(label))
-    return Html("<wbr>".join(escape(part) for part in parts))
+    pieces = re.split(r"(?<=[./_:-])(?=\w)", str(label))
+    return Html("<wbr>".join(escape(piece) for piece in pieces))
 
 
 def percent(value: float, digits: int = 1) -> str:
@@ -71,5 +71,5 @@ def table(caption: str, headings: list[str], rows: list[list[Any]]) -> Html:
         tag("tr", tag("th", first, scope="row"), *(tag("td", value) for value in others))
         for first, *others in rows
     ]
-    parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body))
-    return tag("table", *parts)
+    pieces = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body))
+    return tag("table", *pieces)

@@ -52,11 +52,11 @@ def frequency(report: "Report") -> Html:
     k = max(report.ks)
     names = [group.span for group in report.deciles]
     found = [group.recall for group in report.deciles]
-    parts = [group.precision for group in report.deciles]
+    shares = [group.precision for group in report.deciles]
     scored = [group.psp for group in report.deciles if group.psp is not None]
     pictures = [
         charts.bars(f"Share found (recall@{k}), %", names, found, full=1.0),
-        charts.bars(f"What they add to precision@{k}, %", names, parts, full=max(parts)),
+        charts.bars(f"What they add to precision@{k}, %", names, shares, full=max(shares)),
     ]
     if scored:
         pictures.append(charts.bars(f"What they add to PSP@{k}, %", names, scored, max(scored)))

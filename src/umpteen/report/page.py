@@ -1,4 +1,4 @@
-"""The report as one page: no script, no network, nothing beside it."""
+"""The report as one page: no script, no network, no other file."""
 
 from collections.abc import Iterable
 from importlib.resources import files

@@ -36,7 +36,7 @@ class Report:
 
     `metrics` has a name for each number, such as `"precision@1"`, `"nDCG@5"`, `"PSP@3"`.
     `bands` (head, torso, tail) and `deciles` group labels by their training frequency.
-    What was not asked for or is not known is None or empty. `facts` says about the model what
+    What was not asked for or cannot be computed is None or empty. `facts` says about the model what
     a reader wants to know: names with numbers or texts.
     """
 

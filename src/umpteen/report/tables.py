@@ -18,14 +18,14 @@ _PAIRS_SHOWN = 3
 
 def render(report: "Report") -> Group:
     """Return the headline, metrics, then groups, probabilities and confusions if there are any."""
-    parts: list[Any] = [headline(report), _metrics(report)]
+    lines: list[Any] = [headline(report), _metrics(report)]
     if report.bands:
-        parts.append(_groups(report))
+        lines.append(_groups(report))
     if report.reliability is not None:
-        parts.append(calibration(report, report.reliability))
+        lines.append(calibration(report, report.reliability))
     if report.confused:
-        parts.append(_confused(report))
-    return Group(*parts)
+        lines.append(_confused(report))
+    return Group(*lines)
 
 
 def as_text(report: "Report") -> str:
@@ -38,12 +38,12 @@ def as_text(report: "Report") -> str:
 
 def headline(report: "Report") -> str:
     """Return what was tested."""
-    parts = [f"{report.n_samples:,} samples, {report.n_labels:,} labels"]
+    lines = [f"{report.n_samples:,} samples, {report.n_labels:,} labels"]
     if report.n_samples_without_labels:
-        parts.append(f"samples without labels: {report.n_samples_without_labels:,}")
+        lines.append(f"samples without labels: {report.n_samples_without_labels:,}")
     if report.n_unseen_labels:
-        parts.append(f"test labels unseen in training: {report.n_unseen_labels:,}")
-    return "; ".join(parts)
+        lines.append(f"test labels unseen in training: {report.n_unseen_labels:,}")
+    return "; ".join(lines)
 
 
 def calibration(report: "Report", reliability: Reliability) -> str:

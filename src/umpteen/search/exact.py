@@ -35,26 +35,26 @@ def exact_topk(
     starts = range(0, len(queries), _BLOCK_QUERIES)
     blocks = [queries[start : start + _BLOCK_QUERIES] for start in starts]
     with one_thread_each:
-        parts = parallel.run(
+        answers = parallel.run(
             lambda block: _block_topk(vectors, present, block, k), blocks, n_jobs=n_jobs
         )
-    return TopK.concatenate(parts)
+    return TopK.concatenate(answers)
 
 
 def _scan(
     vectors: FloatArray, present: BoolArray, queries: FloatArray, k: int, n_jobs: int | None
 ) -> TopK:
     """Few queries: the cores share the vectors, not the queries."""
-    n_parts = min(parallel.n_threads(n_jobs), 1 + vectors.size // _SCAN_NUMBERS)
-    bounds = np.arange(n_parts + 1) * len(vectors) // n_parts
-    parts = parallel.run(
+    n_blocks = min(parallel.n_threads(n_jobs), 1 + vectors.size // _SCAN_NUMBERS)
+    bounds = np.arange(n_blocks + 1) * len(vectors) // n_blocks
+    blocks = parallel.run(
         lambda ends: scan_nearest(
             queries, vectors[slice(*ends)], present[slice(*ends)], ends[0], k
         ),
         list(pairwise(bounds.tolist())),
         n_jobs=n_jobs,
     )
-    labels, scores = (np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True))
+    labels, scores = (np.concatenate(tables, axis=1) for tables in zip(*blocks, strict=True))
     return TopK(*merge_nearest(labels, scores, k))
 
 

@@ -48,7 +48,7 @@ class LabelIndex:
     some (`recall` measures how many); it needs FAISS (`pip install 'umpteen[neural]'`) and time
     to build. `"auto"` builds a graph where it pays: for many labels that are asked one by one
     (`use="single"`) or very many (from 500,000 of 300 numbers); each call of `topk` then takes
-    the quicker way for its number of queries. Without FAISS, it is exact.
+    what is quicker for its number of queries. Without FAISS, it is exact.
 
     Whoever asks for more than a quarter of the labels gets them by comparison, whatever the method.
 

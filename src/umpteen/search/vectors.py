@@ -14,7 +14,7 @@ IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 Option = TypeVar("Option", bound=str)
 
-_BLOCK_ROWS = 4096  # the way to unit length is in float64
+_BLOCK_ROWS = 4096  # computed in float64
 
 
 def unit_vectors(table: Any, name: str, *, dim: int | None = None) -> FloatArray:

@@ -54,7 +54,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     """A linear softmax over thousands to millions of classes, trained at logarithmic cost.
 
     Instead of comparing a sample's class with all others, each step compares it with a few that
-    are drawn at random, the negatives. What the drawing does to the scores is known exactly, and
+    are drawn at random, the negatives. What the sampling does to the scores follows exactly, and
     is taken out.
 
     By default, negatives of sparse rows are drawn by frequency. Those of dense rows are drawn from

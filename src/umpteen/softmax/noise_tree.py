@@ -163,11 +163,11 @@ class NoiseTree(BaseEstimator):
     ) -> tuple[IntArray, FloatArray]:
         """Return the classes that `sample` draws, and their log-probabilities."""
         reduced, n, seed, tree = self.reduce(X), check_k(n, "n"), _seed_of(rng), self.arrays
-        parts = self._by_rows(
+        blocks = self._by_rows(
             lambda rows: draw_rows(tree, reduced[rows], n, seed, rows.start), len(reduced)
         )
-        return np.concatenate([part[0] for part in parts]), np.concatenate(
-            [part[1] for part in parts]
+        return np.concatenate([block[0] for block in blocks]), np.concatenate(
+            [block[1] for block in blocks]
         )
 
     def log_prob(self, X: Any, y: Any) -> FloatArray:
@@ -175,10 +175,10 @@ class NoiseTree(BaseEstimator):
         reduced, tree = self.reduce(X), self.arrays
         ids = self._check_ids(y, len(reduced))
         table = ids if ids.ndim == 2 else ids[:, None]
-        parts = self._by_rows(
+        blocks = self._by_rows(
             lambda rows: log_prob_rows(tree, reduced[rows], table[rows]), len(reduced)
         )
-        return np.concatenate(parts).reshape(ids.shape)
+        return np.concatenate(blocks).reshape(ids.shape)
 
     def log_prob_all(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
         """Yield log p(y|x) of all classes, some rows at a time: `(rows, table)` in order.
@@ -203,8 +203,8 @@ class NoiseTree(BaseEstimator):
         """
         reduced, k, tree = self.reduce(X), min(check_k(k), self.n_classes_), self.arrays
         width = min(max(k, check_k(beam_width, "beam_width")), max(1, len(self.label_of_) // 2))
-        parts = self._by_rows(lambda rows: beam_topk(tree, reduced[rows], k, width), len(reduced))
-        return TopK.concatenate([TopK(*part) for part in parts])
+        blocks = self._by_rows(lambda rows: beam_topk(tree, reduced[rows], k, width), len(reduced))
+        return TopK.concatenate([TopK(*block) for block in blocks])
 
     def reduce(self, X: Any) -> FloatArray:
         """Return the features z that the tree sees, `(n, dim)`; fewer if `X` varied in fewer."""

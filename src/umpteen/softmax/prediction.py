@@ -82,8 +82,8 @@ class Answers:
             return np.take_along_axis(self.table(X[rows]), labels[rows].astype(np.int64), axis=1)
 
         with parallel.one_thread_each:
-            parts = parallel.run(block, starts, n_jobs=self.n_jobs)
-        return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *parts])
+            blocks = parallel.run(block, starts, n_jobs=self.n_jobs)
+        return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *blocks])
 
     @property
     def _block(self) -> int:

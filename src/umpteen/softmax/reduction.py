@@ -53,7 +53,7 @@ class Reduction:
         return cls(components, mean @ components, 1 / np.sqrt(variances[kept]))
 
     def __call__(self, X: Features, n_jobs: int | None = -1) -> FloatArray:
-        """The rows reduced, `(n, dim)`; each by itself, whatever rows stand beside it."""
+        """The rows reduced, `(n, dim)`; each by itself, whatever the other rows are."""
         starts = range(0, max(X.shape[0], 1), _BLOCK_ROWS)
         return np.concatenate(parallel.run(lambda i: self._block(X, i), starts, n_jobs=n_jobs))
 

@@ -23,9 +23,9 @@ def fingerprint(X: Any, Y: Any, settings: dict[str, Any]) -> str:
     """
     digest = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
     for matrix in (X, Y):
-        parts: list[Any]
-        parts = [matrix.data, matrix.indices, matrix.indptr] if issparse(matrix) else [matrix]  # type: ignore[attr-defined]
-        for array in parts:
+        arrays: list[Any]
+        arrays = [matrix.data, matrix.indices, matrix.indptr] if issparse(matrix) else [matrix]  # type: ignore[attr-defined]
+        for array in arrays:
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

@@ -25,7 +25,7 @@ from umpteen.storage.registry import (
 )
 
 Json: TypeAlias = Any
-_Where: TypeAlias = tuple[str, ...]  # the way to a value, for errors: ("Tagger", ".model", "[3]")
+_Where: TypeAlias = tuple[str, ...]  # the path to a value, for errors: ("Tagger", ".model", "[3]")
 
 _LONG = 1000  # JSON is slow: a longer list of texts or numbers becomes an array
 _DEEP = 100

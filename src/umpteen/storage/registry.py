@@ -15,7 +15,8 @@ Members: TypeAlias = dict[str, Any]
 Upgrade: TypeAlias = Callable[[Members, Members], object]
 
 MOVED: dict[tuple[str, str], tuple[str, str]] = {
-    ("umpteen.tagger.held_out", "HeldOut"): ("umpteen.tagger.calibration", "HeldOut"),
+    ("umpteen.tagger.held_out", "HeldOut"): ("umpteen.tagger.calibration", "ValidatedAnswers"),
+    ("umpteen.tagger.calibration", "HeldOut"): ("umpteen.tagger.calibration", "ValidatedAnswers"),
     ("umpteen.softmax.training", "Kept"): ("umpteen.softmax.training", "Checkpoint"),
     ("umpteen.softmax.settings", "Recipe"): ("umpteen.softmax.settings", "SoftmaxRecipe"),
 }
@@ -131,7 +132,7 @@ def find_class(module: str, name: str, made_by: str = "") -> Storable:
         if _OUR_MODULE.fullmatch(module):
             advice = newer(made_by)
         raise ModelCorruptError(
-            f"the model holds a {name!r} of module {module!r}, which is not known here. {advice}"
+            f"the model holds a {name!r} of module {module!r}, which does not exist here. {advice}"
         )
     return found
 
@@ -166,7 +167,7 @@ def _public(name: str) -> Storable | None:
 
 def _by_name(name: str) -> Storable | None:
     """A class of the user's that was in another module (often `__main__`) when it was saved."""
-    candidates = [found for (_, known), found in _registered.items() if known == name]
+    candidates = [found for (_, registered), found in _registered.items() if registered == name]
     return candidates[0] if len(candidates) == 1 else None
 
 

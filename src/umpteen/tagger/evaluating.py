@@ -13,7 +13,7 @@ from umpteen.tagger.explanation import explain_tag
 from umpteen.tagger.state import State
 
 _WORDS = 8
-_ANSWERS = 20  # per text that probabilities are judged by
+_ANSWERS = 20  # per text for the reliability of probabilities
 
 
 def evaluate_tagger(

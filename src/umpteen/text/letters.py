@@ -58,5 +58,5 @@ def letters() -> npt.NDArray[np.uint32]:
 
 
 def _lower(characters: str) -> str:
-    # Without the two whose lower case is not one letter by itself: `reading.utf8` sees to them.
+    # Without the two whose lower case is not one letter by itself: `ngrams.utf8` sees to them.
     return characters.replace("İ", "i").replace("Σ", "ς").lower()

@@ -32,7 +32,7 @@ def canonical_csr(
             "from (values, (rows, columns)) with scipy.sparse.coo_array"
         ) from None
     if max(fresh.nnz, *fresh.shape) > _MAX_INT32:
-        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into parts")
+        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into several")
     fresh.data = convert(fresh.data)
     return _sorted_unique(csr_matrix(fresh))
 
@@ -49,13 +49,13 @@ def _sorted_unique(matrix: csr_matrix) -> csr_matrix:
 
 
 def _checked_structure(matrix: Any) -> Any:
-    """The same entries in a new CSR, CSC or COO object, once its indices are known to be in range.
+    """The same entries in a new CSR, CSC or COO object, once its indices were found to be in range.
 
     New, because scipy's own check replaces the arrays of the object that it looks at.
     """
     if matrix.format in ("csr", "csc"):
-        parts = (matrix.data, matrix.indices, matrix.indptr)
-        fresh = type(matrix)(parts, shape=matrix.shape)
+        arrays = (matrix.data, matrix.indices, matrix.indptr)
+        fresh = type(matrix)(arrays, shape=matrix.shape)
         fresh.check_format(full_check=True)
         return fresh
     entries = matrix.tocoo()

@@ -1,4 +1,4 @@
-"""Groups of samples, and the labels that are known of each group only."""
+"""Groups of samples, and the labels that are given per group only."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
     if len(missing):
         raise GroupsError(
             f"sample {missing[0]:,} is in no group ({len(missing):,} such samples in all): nothing "
-            "is known about it. Leave such samples out of X, or make each a group of its own"
+            "is given about it. Leave such samples out of X, or make each a group of its own"
         )
     return members
 

@@ -37,7 +37,7 @@ def check_labels(
         raise LabelsShapeError(_row_mismatch(labels, n_samples, name))
     if n_labels is not None and labels.shape[1] != n_labels:
         raise LabelsShapeError(
-            f"{name} has {labels.shape[1]:,} columns, but {n_labels:,} labels are known; "
+            f"{name} has {labels.shape[1]:,} columns, but there are {n_labels:,} labels; "
             "each column is a label, in the same order as in training"
         )
     return labels

@@ -155,10 +155,10 @@ class _Rewound:
 
 def _read_all(file: Any, size: int) -> bytes:
     """`size` bytes, fewer only at the end: pipes give what they have."""
-    parts: list[bytes] = []
-    while size and (part := file.read(size)):
-        if not isinstance(part, bytes):
+    pieces: list[bytes] = []
+    while size and (piece := file.read(size)):
+        if not isinstance(piece, bytes):
             raise ParameterError("the open file gives text; open it in binary mode: 'rb'")
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)

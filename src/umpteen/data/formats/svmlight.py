@@ -13,8 +13,16 @@ from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from umpteen.data.formats.matrices import MAX_ID, Layout, lines_of, matrices_of, parse
-from umpteen.data.formats.rows import Rows, in_batches, join
+from umpteen.data.formats.matrices import (
+    MAX_ID,
+    Layout,
+    Rows,
+    in_batches,
+    join,
+    lines_of,
+    matrices_of,
+    parse,
+)
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import ParameterError
@@ -75,9 +83,9 @@ def _layout(
     return Layout(True, first_feature, end_feature, MAX_ID if n_labels is None else n_labels)
 
 
-def _extent(parts: Iterable[Rows]) -> _Extent:
+def _extent(blocks: Iterable[Rows]) -> _Extent:
     extent = _Extent()
-    for rows in parts:
+    for rows in blocks:
         if len(rows.columns):
             first = int(rows.columns.min())
             if extent.first_feature >= 0:

@@ -16,7 +16,7 @@ _REFERENCE = re.compile(r"^(?::[\w:]+:)?`?~?([A-Za-z][\w.]*)`?$")
 
 
 class Document(NamedTuple):
-    """The parts of a docstring that say what the object is for."""
+    """The prose of a docstring: what the object is for."""
 
     summary: str
     sentences: list[str]  # without the summary

@@ -13,7 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from umpteen.data.pydocs.naming import is_public, shortest
+from umpteen.data.pydocs.libraries import is_public, shortest
 
 PACKAGES = ("numpy", "scipy", "sklearn")
 
