@@ -16,7 +16,7 @@ from papers.siamese.tasks import (
     Outcome,
     Task,
     available,
-    judged,
+    evaluated,
     outcome,
     task,
 )
@@ -153,7 +153,7 @@ def changed(chosen: Task, run: Outcome, changes: dict[str, Any]) -> Outcome:
     """The outcome of a trained model with other settings of its answers."""
     before = {name: getattr(run.model, name) for name in changes}
     run.model.set_params(**changes)
-    found = judged(chosen, run.model, run.seconds)
+    found = evaluated(chosen, run.model, run.seconds)
     run.model.set_params(**before)
     return found
 
