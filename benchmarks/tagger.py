@@ -90,7 +90,7 @@ def known_labels_only(data: Dataset) -> Dataset:
     names = [data.label_names[i] for i in seen]
     parts = {
         part: replace(one, Y=csr_matrix(one.Y[:, seen]), label_names=names)
-        for part, one in data.parts.items()
+        for part, one in data.splits.items()
     }
     return replace(data, label_names=names, label_texts=None, **parts)
 

@@ -57,7 +57,7 @@ def compare(table: Table, name: str) -> None:
 
 def ours_() -> Vectorizer:
     """As this library does it."""
-    return Vectorizer(ngrams=2, min_df=2, run_weight=1)  # the same numbers
+    return Vectorizer(ngrams=2, min_df=2, ngram_weight=1)  # the same numbers
 
 
 def theirs_() -> TfidfVectorizer:

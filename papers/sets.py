@@ -20,7 +20,7 @@ def available(names: Sequence[str]) -> list[str]:
 
 
 def train_and_test(name: str) -> tuple[Any, Any]:
-    """Both parts of a data set, which must be there."""
+    """Both splits of a data set, which must be there."""
     found = data.load(name)
     if found.test is None:
         raise DataFormatError(f"{name} has no part to test on: add it")
@@ -53,7 +53,7 @@ def rarest_label(Y: csr_matrix, counts: npt.NDArray[np.integer], least: int = 3)
     enough = counts[Y.indices] >= least
     rows, labels = rows[enough], Y.indices[enough].astype(np.int64)
     order = np.lexsort((labels, counts[labels], rows))
-    known, first = np.unique(rows[order], return_index=True)
+    labelled, first = np.unique(rows[order], return_index=True)
     chosen = np.full(Y.shape[0], -1, np.int64)
-    chosen[known] = labels[order][first]
+    chosen[labelled] = labels[order][first]
     return chosen

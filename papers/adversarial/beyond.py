@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.adversarial.runs import measure, train, warm_up
+from papers.adversarial.methods import measure, train, warm_up
 from papers.adversarial.tasks import MADE_UP, Samples, available, task
 from papers.contents import Block, Cell, Section, Table, Value
 from umpteen import TopK

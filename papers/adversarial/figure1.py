@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.adversarial.runs import BASELINES, METHODS, Quality, measure, train, warm_up
+from papers.adversarial.methods import BASELINES, METHODS, Quality, measure, train, warm_up
 from papers.adversarial.tasks import MADE_UP, Task, available, task
 from papers.contents import Block, Cell, Section, Table, Value
 from papers.drawing import curves

@@ -32,7 +32,7 @@ def hierarchical(
     """Samples to learn from, in which every class occurs, and others of the same frequencies.
 
     A class is a leaf. Its centre is the sum of a random vector for each node above it, ever
-    shorter on the way down, so classes are the more alike the more ancestors they share; samples
+    shorter with each level, so classes are the more alike the more ancestors they share; samples
     lie around it, as far as `noise` says. The vectors' variance falls off as 1 / i over directions
     that no feature stands for alone, as that of a network's features does. One sample is each
     class's own; the others choose theirs by Zipf's law.

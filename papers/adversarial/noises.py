@@ -10,7 +10,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
 from papers.adversarial.hierarchical import hierarchical
-from papers.adversarial.runs import measure, warm_up
+from papers.adversarial.methods import measure, warm_up
 from papers.adversarial.tasks import MADE_UP, Samples, Task, as_matrix, available, task
 from papers.contents import Block, Cell, Section, Table, over_seeds
 from umpteen.softmax import AdversarialSoftmax

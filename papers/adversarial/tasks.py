@@ -84,11 +84,11 @@ def _made_up(quick: bool) -> Task:
 
 
 def _of_texts(name: str, quick: bool) -> Task:
-    parts = data.load(name)
+    dataset = data.load(name)
     random = np.random.default_rng(0)
-    train = _some(parts.train, 6_000 if quick else None, random)
+    train = _some(dataset.train, 6_000 if quick else None, random)
     counts = np.bincount(train.Y.indices, minlength=train.Y.shape[1])
-    validation = parts.dev
+    validation = dataset.dev
     if validation is None:
         order = random.permutation(len(train))
         n_validation = min(_MOST_VALIDATION, len(train) // 10)
@@ -100,7 +100,7 @@ def _of_texts(name: str, quick: bool) -> Task:
     X = words.fit_transform(texts_of(labelled))
     others = [
         _samples(part, counts, names, words.transform)
-        for part in (validation, parts.test or validation)
+        for part in (validation, dataset.test or validation)
     ]
     return Task(name, X, as_matrix(own, len(names)), *others)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from scipy.special import expit, log_softmax
 
-from papers.adversarial.runs import METHODS, train, warm_up
+from papers.adversarial.methods import METHODS, train, warm_up
 from papers.adversarial.tasks import MADE_UP, Task, available, task
 from papers.contents import Block, Cell, Section, Table, Value
 from umpteen.softmax import AdversarialSoftmax, NoiseTree

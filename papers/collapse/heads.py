@@ -58,8 +58,8 @@ def _compare(name: str, sizes: Sizes, training: Training, n_seeds: int) -> Itera
     with progress_bar(name, n_seeds * len(kinds)) as advance:
         for seed in range(n_seeds):
             task = stacks(name, sizes, seed=seed)
-            for kind, (way, learned) in kinds.items():
-                model = way.network(seed, learned=learned, decoder=NearestSet())
+            for kind, (head, learned) in kinds.items():
+                model = head.network(seed, learned=learned, decoder=NearestSet())
                 found[kind].append(_scores(model.fit(task.train.X, task.train.Y), task))
                 learnt[kind] = n_learnt(model)
                 advance()
@@ -97,9 +97,9 @@ def _scores(model: Any, task: Stacks) -> Floats:
 def softmax_share(model: Any, test: Any) -> float:
     """How much of the softmax over all labels the right ones have, on average."""
     top = model.predict_topk(test.X, k=model.n_labels_)
-    parts = np.exp(top.scores - top.scores[:, :1])
+    weights = np.exp(top.scores - top.scores[:, :1])
     right = np.take_along_axis(test.Y.toarray(), top.labels, axis=1) > 0
-    return float(((parts * right).sum(axis=1) / parts.sum(axis=1)).mean())
+    return float(((weights * right).sum(axis=1) / weights.sum(axis=1)).mean())
 
 
 def n_learnt(model: Any) -> int:

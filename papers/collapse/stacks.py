@@ -55,19 +55,19 @@ def stacks(
     name: str,
     samples: Sizes,
     *,
-    judged: Sizes | None = None,
+    test_samples: Sizes | None = None,
     missing: Iterable[Sequence[int]] = (),
     n_classes: int = 10,
     seed: int = 0,
 ) -> Stacks:
     """Stacks of images of a set, half as wide as the paper's.
 
-    Those to choose by and to test on are `judged`, a fifth of `samples` unless it is given.
+    Those to choose by and to test on are `test_samples`, a fifth of `samples` unless it is given.
     """
     train, test = _originals(name)
     chosen = train[0][:-_N_DEV], train[1][:-_N_DEV]
     dev = train[0][-_N_DEV:], train[1][-_N_DEV:]
-    sizes = judged or {m: max(1, int(np.max(n)) // 5) for m, n in samples.items()}
+    sizes = test_samples or {m: max(1, int(np.max(n)) // 5) for m, n in samples.items()}
 
     def made(part: tuple[Any, Any], sizes: Sizes, seed: int, **options: Any) -> Images:
         rows = part[1] < n_classes

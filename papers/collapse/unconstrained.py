@@ -95,12 +95,12 @@ class UnconstrainedFeatures:
         shapes = [(self.n_labels, dimension), (len(self.label_sets), dimension), (self.n_labels,)]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
 
-        def parts(values: FloatArray) -> list[FloatArray]:
+        def unpacked(values: FloatArray) -> list[FloatArray]:
             pieces = np.split(values, ends[:-1])
             return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
         def objective_and_slope(values: FloatArray) -> tuple[float, FloatArray]:
-            value, slopes = self._objective_and_slopes(*parts(values))
+            value, slopes = self._objective_and_slopes(*unpacked(values))
             return value, np.concatenate([slope.ravel() for slope in slopes])
 
         start = 0.5 * np.random.default_rng(seed).standard_normal(ends[-1])
@@ -112,7 +112,7 @@ class UnconstrainedFeatures:
             "ftol": 1e-16,
         }
         found = minimize(objective_and_slope, start, jac=True, method="L-BFGS-B", options=options)
-        weight, features, bias = parts(found.x)
+        weight, features, bias = unpacked(found.x)
         return Solution(weight, features, bias, float(found.fun))
 
     def optimum(self) -> Collapsed:

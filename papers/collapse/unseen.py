@@ -83,7 +83,7 @@ def _scores(model: Any, task: Stacks, missing: list[tuple[int, ...]]) -> dict[st
     features, test = model.features(task.train.X), model.features(task.test.X)
     new = is_among(task.test.Y, missing)
     size = np.diff(task.test.Y.indptr)
-    parts = [~new, new, new & (size == 2), new & (size == 3)]
+    masks = [~new, new, new & (size == 2), new & (size == 3)]
     found = {}
     for name, decoder in _METHODS.items():
         validation: dict[str, Any] = (
@@ -92,14 +92,14 @@ def _scores(model: Any, task: Stacks, missing: list[tuple[int, ...]]) -> dict[st
             else {}
         )
         sets = decoder.fit(features, task.train.Y, **validation).predict(test)
-        found[name] = [100 * subset_accuracy(task.test.Y[rows], sets[rows]) for rows in parts]
+        found[name] = [100 * subset_accuracy(task.test.Y[rows], sets[rows]) for rows in masks]
     return found
 
 
 def is_among(Y: Any, sets: list[tuple[int, ...]]) -> npt.NDArray[np.bool_]:
     """Which rows of an indicator are one of these sets."""
-    known = set(sets)
+    seen = set(sets)
     return np.array([
-        tuple(sorted(Y.indices[start:end].tolist())) in known
+        tuple(sorted(Y.indices[start:end].tolist())) in seen
         for start, end in zip(Y.indptr, Y.indptr[1:], strict=False)
     ])  # fmt: skip

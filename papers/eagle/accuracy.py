@@ -72,19 +72,19 @@ def _table2(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     chosen = task(name, quick)
     yield chosen.said() + "."
     rows: list[list[Cell]] = []
-    parts: list[list[Cell]] = []
+    closed_shares: list[list[Cell]] = []
     for grouping in (Grouping.random(4), Grouping.random(10), Grouping.clusters()):
         found = repeated(chosen, grouping, n_seeds)
         for i, k in enumerate((1, 3, 5)):
             rows.append([f"{grouping.name}, P@{k}", *(_value(found[m][:, i]) for m in METHODS)])
             shares = [_value(closed(found, method)[:, i], digits=0) for method in METHODS[2:]]
-            parts.append([f"{grouping.name}, P@{k}", *shares])
-    yield Table("Precision in % on the test part", ["groups", *METHODS], rows)
+            closed_shares.append([f"{grouping.name}, P@{k}", *shares])
+    yield Table("Precision in % on the test split", ["groups", *METHODS], rows)
     yield Table(
-        "Block of the way from Baseline to Oracle that is gone, in %; below 0 is worse than "
+        "Share of the gap between Baseline and Oracle that is closed, in %; below 0 is worse than "
         "ignoring the groups",
         ["groups", *METHODS[2:]],
-        parts,
+        closed_shares,
     )
 
 

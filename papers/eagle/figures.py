@@ -1,4 +1,4 @@
-"""Figure 3 and Figure 6: when does it help to assign what is known of a group to its samples?"""
+"""Figure 3 and Figure 6: when does it help to assign the labels of a group to its samples?"""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""One run: a data set, a way of grouping, a seed, and what each method makes of it."""
+"""One run: a data set, a method of grouping, a seed, and what each method makes of it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Grouping:
-    """A way to group samples, known by its name."""
+    """A method of grouping samples, with its name."""
 
     name: str
     group: Callable[[Any, int], csr_matrix] = field(repr=False, compare=False)
@@ -73,9 +73,9 @@ def task(name: str, quick: bool) -> Task:
 
     `quick` takes 2,000 samples.
     """
-    parts = data.load(name)
-    train = parts.train
-    test = train if parts.test is None else parts.test
+    dataset = data.load(name)
+    train = dataset.train
+    test = train if dataset.test is None else dataset.test
     rows = np.arange(len(train))
     most = 2_000 if quick else _MOST_DOCUMENTS.get(name, len(rows))
     if most < len(rows):
@@ -94,22 +94,22 @@ def available(names: Sequence[str]) -> list[str]:
 
 @cache  # the sweeps pass by groupings of Table 2
 def run(task: Task, grouping: Grouping, seed: int) -> dict[str, Scores]:
-    """Precision of each method on the test part, for the same groups and the same solver."""
+    """Precision of each method on the test split, for the same groups and the same solver."""
     groups = grouping.group(task.X, seed)
-    known = {"groups": groups, "group_labels": aggregate(task.Y, groups)}
+    grouped = {"groups": groups, "group_labels": aggregate(task.Y, groups)}
     solver = LabelTree(random_state=seed, verbose=False)
     quiet: dict[str, Any] = {"random_state": seed, "verbose": False}
     printed = Eagle.paper(solver, **quiet)
     return {
         "Oracle": _oracle(task, seed),
         "Baseline": _precision(
-            task, clone(solver).fit(task.X, ignore_groups(task.X, *known.values()))
+            task, clone(solver).fit(task.X, ignore_groups(task.X, *grouped.values()))
         ),
         "EAGLE-0": _precision(
-            task, clone(printed).set_params(recipe__iterations=0).fit(task.X, **known)
+            task, clone(printed).set_params(recipe__iterations=0).fit(task.X, **grouped)
         ),
-        "EAGLE": _precision(task, printed.fit(task.X, **known)),
-        "umpteen": _precision(task, Eagle(solver, **quiet).fit(task.X, **known)),
+        "EAGLE": _precision(task, printed.fit(task.X, **grouped)),
+        "umpteen": _precision(task, Eagle(solver, **quiet).fit(task.X, **grouped)),
     }
 
 
@@ -134,6 +134,6 @@ def repeated(task: Task, grouping: Grouping, n_seeds: int) -> dict[str, npt.NDAr
 
 
 def closed(found: dict[str, npt.NDArray[np.float64]], method: str) -> npt.NDArray[np.float64]:
-    """The part in % of the way from Baseline to Oracle that a method goes, `(seeds, 3)`."""
-    way = found["Oracle"] - found["Baseline"]
-    return np.asarray(100 * (found[method] - found["Baseline"]) / np.where(way == 0, np.nan, way))
+    """The share in % of the gap between Baseline and Oracle that a method closes, `(seeds, 3)`."""
+    gap = found["Oracle"] - found["Baseline"]
+    return np.asarray(100 * (found[method] - found["Baseline"]) / np.where(gap == 0, np.nan, gap))

@@ -85,10 +85,10 @@ def trained(
 
     All seeds are trained side by side: a step is a handful of small products.
     """
-    draws = [torch.Generator().manual_seed(seed) for seed in range(n_seeds)]
+    generators = [torch.Generator().manual_seed(seed) for seed in range(n_seeds)]
 
     def normal(*shape: int) -> Tensor:  # (seeds, ...)
-        return torch.stack([torch.randn(shape, generator=draw) for draw in draws])
+        return torch.stack([torch.randn(shape, generator=each) for each in generators])
 
     samples, first, second = normal(n, n), normal(n, hidden) * n**-0.5, normal(hidden, n)
     biases = torch.zeros(n_seeds, 1, n)

@@ -2,7 +2,7 @@
 
 What `tried` says was tried on a validation split of the training samples, one seed each, and
 the best was taken, for a full layer as for the others; a set without `tried` was not tuned. Test
-parts were not used. `python benchmarks/head_rates.py` goes through rates, head by head.
+splits were not used. `python benchmarks/head_rates.py` goes through rates, head by head.
 """
 
 from collections.abc import Mapping

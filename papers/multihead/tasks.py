@@ -62,13 +62,13 @@ def texts_task(name: str, quick: bool) -> Task:
     rows = some_rows(len(train), most)
     test_rows = np.arange(min(len(test), 1_000) if quick else len(test))
     Y = csr_matrix(train.Y[rows])
-    known = np.flatnonzero(Y.getnnz(axis=0))
-    Y_test = csr_matrix(test.Y[test_rows][:, known])
+    seen = np.flatnonzero(Y.getnnz(axis=0))
+    Y_test = csr_matrix(test.Y[test_rows][:, seen])
     test_rows = test_rows[Y_test.getnnz(axis=1) > 0]
     words = Vectorizer(ngrams=1, min_df=2)
     X = words.fit_transform([texts[row] for row in rows])
     X_test = words.transform([texts_test[row] for row in test_rows])
-    return Task(name, X, Y[:, known], X_test, csr_matrix(test.Y[test_rows][:, known]))
+    return Task(name, X, Y[:, seen], X_test, csr_matrix(test.Y[test_rows][:, seen]))
 
 
 @cache
@@ -80,15 +80,15 @@ def classes_task(name: str, quick: bool) -> Task:
     task = texts_task(name, quick)
     counts = task.Y.getnnz(axis=0)
     chosen, chosen_test = (rarest_label(Y, counts, LEAST_SAMPLES) for Y in (task.Y, task.Y_test))
-    known = np.unique(chosen[chosen >= 0])
+    seen = np.unique(chosen[chosen >= 0])
     rows = np.flatnonzero(chosen >= 0)
-    test_rows = np.flatnonzero(np.isin(chosen_test, known))
+    test_rows = np.flatnonzero(np.isin(chosen_test, seen))
     return Task(
         name,
         task.X[rows],
-        np.searchsorted(known, chosen[rows]),
+        np.searchsorted(seen, chosen[rows]),
         task.X_test[test_rows],
-        np.searchsorted(known, chosen_test[test_rows]),
+        np.searchsorted(seen, chosen_test[test_rows]),
     )
 
 

@@ -22,20 +22,20 @@ _RECALLS = (5, 10, 50)
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """A task without some labels, which come last in the test part and in all that is known."""
+    """A task without some labels, which come last in all matrices."""
 
-    task: Task  # labels in the order of known and new ones
-    n_known: int
+    task: Task  # labels the learned ones, then the new ones
+    n_learned: int
 
     @property
     def learned(self) -> csr_matrix:
         """What may be learned from."""
-        return csr_matrix(self.task.Y[:, : self.n_known])
+        return csr_matrix(self.task.Y[:, : self.n_learned])
 
     @property
     def wanted(self) -> csr_matrix:
-        """Of the test part, in columns of all labels: the new ones only."""
-        is_new = np.arange(self.task.Y_test.shape[1]) >= self.n_known
+        """Of the test split, in columns of all labels: the new ones only."""
+        is_new = np.arange(self.task.Y_test.shape[1]) >= self.n_learned
         only_new = csr_matrix(self.task.Y_test @ diags(is_new.astype(np.float32)))
         only_new.eliminate_zeros()
         return only_new
@@ -50,7 +50,7 @@ def sections(quick: bool) -> list[Section]:
             "labels are embedded by their texts, so that new ones need no training (the supplement "
             "has no number for it).",
             f"{', '.join(sets)}; a tenth of the labels is hidden from training and then added by "
-            "add_labels. Judged by test samples that have a hidden label, on these labels alone.",
+            "add_labels. Measured on test samples that have a hidden label, on these labels alone.",
             partial(_measured, sets, quick),
         )
     ]
@@ -60,9 +60,9 @@ def hidden(chosen: Task, seed: int = 0) -> Hidden:
     """One label in ten is hidden; samples that have no other stay, without labels."""
     n_labels = chosen.Y.shape[1]
     order = np.random.default_rng(seed).permutation(n_labels)
-    n_known = n_labels - n_labels // _HIDDEN
-    kept = np.concatenate([np.sort(order[:n_known]), np.sort(order[n_known:])])
-    asked = np.flatnonzero(chosen.Y_test[:, kept[n_known:]].getnnz(axis=1))
+    n_learned = n_labels - n_labels // _HIDDEN
+    kept = np.concatenate([np.sort(order[:n_learned]), np.sort(order[n_learned:])])
+    asked = np.flatnonzero(chosen.Y_test[:, kept[n_learned:]].getnnz(axis=1))
     ordered = replace(
         chosen,
         Y=csr_matrix(chosen.Y[:, kept]),
@@ -70,23 +70,23 @@ def hidden(chosen: Task, seed: int = 0) -> Hidden:
         Y_test=csr_matrix(chosen.Y_test[asked][:, kept]),
         label_features=chosen.label_features[kept],
     )
-    return Hidden(ordered, n_known)
+    return Hidden(ordered, n_learned)
 
 
 def answers(case: Hidden, siamese: Any, tree: Any, k: int) -> dict[str, TopK]:
     """Of SiameseXML, of untrained texts and of a tree, which has never heard of new labels."""
-    chosen, n_known = case.task, case.n_known
+    chosen, n_learned = case.task, case.n_learned
     texts = chosen.label_features
-    siamese.fit(chosen.X, case.learned, label_features=texts[:n_known]).add_labels(
-        label_features=texts[n_known:]
+    siamese.fit(chosen.X, case.learned, label_features=texts[:n_learned]).add_labels(
+        label_features=texts[n_learned:]
     )
     among_all = siamese.predict_topk(chosen.X_test, k)
-    among_new = siamese.remove_labels(np.arange(n_known)).predict_topk(chosen.X_test, k)
+    among_new = siamese.remove_labels(np.arange(n_learned)).predict_topk(chosen.X_test, k)
     tree.fit(chosen.X, case.learned)
     texts_only = SiameseRecipe(modules=(), weights="fixed", alpha=0)
     untrained = SiameseXML(epochs=0, dim=512, recipe=texts_only, verbose=False)
-    untrained.fit(chosen.X, case.learned, label_features=texts[:n_known])
-    untrained.add_labels(label_features=texts[n_known:])
+    untrained.fit(chosen.X, case.learned, label_features=texts[:n_learned])
+    untrained.add_labels(label_features=texts[n_learned:])
     return {
         "SiameseXML, among all labels": among_all,
         "SiameseXML, among the new ones": among_new,
@@ -114,9 +114,9 @@ def _measured(sets: list[str], quick: bool) -> Iterator[Block]:
             for label, top in tops.items()
         ]
         columns = [f"recall@{k}" for k in _RECALLS] + [f"PSP@{k}" for k in DEPTHS]
-        n_new = case.task.Y.shape[1] - case.n_known
+        n_new = case.task.Y.shape[1] - case.n_learned
         yield Table(
-            f"{name}: {n_new:,} new labels beside {case.n_known:,}; "
+            f"{name}: {n_new:,} new labels in addition to {case.n_learned:,}; "
             f"{case.task.X_test.shape[0]:,} test samples; in %",
             ["model", *columns],
             rows,

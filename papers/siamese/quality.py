@@ -15,7 +15,7 @@ from papers.siamese.tasks import (
     Outcome,
     Task,
     available,
-    judged,
+    evaluated,
     outcome,
     task,
 )
@@ -152,7 +152,7 @@ def changed(chosen: Task, run: Outcome, changes: dict[str, Any]) -> Outcome:
     names = {name.partition("__")[0] for name in changes}
     before = {name: getattr(run.model, name) for name in names}
     run.model.set_params(**changes)
-    found = judged(chosen, run.model, run.seconds)
+    found = evaluated(chosen, run.model, run.seconds)
     run.model.set_params(**before)
     return found
 

@@ -50,28 +50,28 @@ class Task:
 
 @cache
 def task(name: str, quick: bool, ngrams: int = 1) -> Task:
-    """A data set as TF-IDF of single words (or runs of up to `ngrams`), labels' texts alike.
+    """A data set as TF-IDF of single words (or n-grams up to `ngrams`), label texts alike.
 
     Labels without a training sample are left out, and test samples that then have none.
     """
-    parts = data.load(name)
+    dataset = data.load(name)
     train, test = train_and_test(name)
     texts, every_text = texts_of(train), texts_of(test)
     most = _QUICK_TRAIN if quick else _MOST_DOCUMENTS.get(name, len(train))
     rows = some_rows(len(train), most)
     Y = csr_matrix(train.Y[rows])
-    known = np.flatnonzero(Y.getnnz(axis=0))
-    Y_test = csr_matrix(test.Y[:, known])
+    learned = np.flatnonzero(Y.getnnz(axis=0))
+    Y_test = csr_matrix(test.Y[:, learned])
     test_rows = np.flatnonzero(Y_test.getnnz(axis=1))[: _QUICK_TEST if quick else None]
     words = Vectorizer(ngrams=ngrams, min_df=2)
     X = words.fit_transform([texts[row] for row in rows])
     texts_test = [every_text[row] for row in test_rows]
-    names = parts.label_names or [str(label) for label in range(train.Y.shape[1])]
-    described = parts.label_texts or names
-    features = words.transform([described[label] for label in known])
+    names = dataset.label_names or [str(label) for label in range(train.Y.shape[1])]
+    described = dataset.label_texts or names
+    features = words.transform([described[label] for label in learned])
     return Task(
-        name, X, Y[:, known], words.transform(texts_test), Y_test[test_rows], features,
-        [_title(described[label] or names[label]) for label in known], texts_test,
+        name, X, Y[:, learned], words.transform(texts_test), Y_test[test_rows], features,
+        [_title(described[label] or names[label]) for label in learned], texts_test,
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def available(names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A trained model, its answers to the test part, and what it took."""
+    """A trained model, its answers to the test split, and what it took."""
 
     model: Any
     top: TopK
@@ -92,16 +92,16 @@ class Outcome:
 
 
 def outcome(chosen: Task, model: Any, described: bool) -> Outcome:
-    """Train and judge."""
+    """Train and evaluate."""
     more = {"label_features": chosen.label_features} if described else {}
     start = time.perf_counter()
     model.fit(chosen.X, chosen.Y, **more)
     seconds = time.perf_counter() - start
-    return judged(chosen, model, seconds)
+    return evaluated(chosen, model, seconds)
 
 
-def judged(chosen: Task, model: Any, seconds: float) -> Outcome:
-    """What a trained model makes of the test part."""
+def evaluated(chosen: Task, model: Any, seconds: float) -> Outcome:
+    """What a trained model makes of the test split."""
     top = model.predict_topk(chosen.X_test, k=max(DEPTHS))
     return Outcome(model, top, figures(chosen, top), megabytes(model), seconds)
 

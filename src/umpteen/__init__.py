@@ -25,7 +25,7 @@ _HOME = {
     "SiameseXML": "umpteen.siamese",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
-    "edit": "umpteen.storage.editing",
+    "edit": "umpteen.storage",
     "evaluate": "umpteen.report",
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
@@ -65,9 +65,9 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.report import evaluate as evaluate
     from umpteen.siamese import SiameseXML as SiameseXML
     from umpteen.softmax import AdversarialSoftmax as AdversarialSoftmax
+    from umpteen.storage import edit as edit
     from umpteen.storage import load as load
     from umpteen.storage import save as save
-    from umpteen.storage.editing import edit as edit
     from umpteen.tagger import Tagger as Tagger
 
 

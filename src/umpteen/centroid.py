@@ -18,7 +18,7 @@ _DENSE_BLOCK_SCORES = 2**22  # 16 MB per thread
 
 
 class NearestCentroid(ExtremeClassifier):
-    """Labels whose samples, on average, point the same way as the sample at hand.
+    """Labels whose samples, on average, point in the same direction as the sample at hand.
 
     A label's centroid is the mean of its samples, each of length one, brought to length one; a
     label's score is the cosine of sample and centroid. All labels are compared, none is
@@ -57,13 +57,13 @@ class NearestCentroid(ExtremeClassifier):
     def _topk(self, X: Features, k: int) -> TopK:
         block_of = self._sparse_block if sparse.issparse(self.centroids_) else self._dense_block
         with progress_bar("Predicting", total=X.shape[0], verbose=self.verbose) as bar:
-            parts = run(
+            answers = run(
                 lambda rows: block_of(unit_rows(X[rows]), k),
                 self._blocks(X.shape[0]),
                 n_jobs=self.n_jobs,
                 done=lambda rows: bar.advance(rows.stop - rows.start),
             )
-        return TopK.concatenate(parts)
+        return TopK.concatenate(answers)
 
     def _blocks(self, n_samples: int) -> list[slice]:
         size = _SPARSE_BLOCK_ROWS

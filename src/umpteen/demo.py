@@ -39,7 +39,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
     console = Console(highlight=False, width=100)
     console.print(Rule("The data: Python's documentation, a label for each documented object"))
     data = load("pydocs")
-    test = data.parts["test"]
+    test = data.splits["test"]
     console.print(f"{data}\n")
 
     taggers = {"Tagger()": Tagger(), "nearest centroid": Tagger(NearestCentroid())}
@@ -55,7 +55,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
 
     console.print(Rule("On the test part: descriptions that it has not seen"))
     console.print(report)
-    console.print(Rule("Beside a baseline, in %"))
+    console.print(Rule("Compared to a baseline, in %"))
     console.print(comparison(reports, seconds))
     console.print(Rule("Ask for something"))
     console.print(answers(best))
@@ -69,7 +69,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
 
 
 def comparison(reports: dict[str, Report], seconds: dict[str, float]) -> Table:
-    """The main metrics, a row for each tagger."""
+    """Return the main metrics, a row for each tagger."""
     table = Table("", *SHOWN, "training, s", caption="The first training also compiles, once.")
     for name, report in reports.items():
         cells = [f"{100 * report.metrics[key]:.2f}" for key in SHOWN]
@@ -80,7 +80,7 @@ def comparison(reports: dict[str, Report], seconds: dict[str, float]) -> Table:
 
 
 def answers(tagger: Tagger) -> Table:
-    """The three best labels of each query."""
+    """Return the three best labels of each query."""
     table = Table("query", "best", "second", "third")
     for column in table.columns:
         column.overflow = "fold"

@@ -1,4 +1,4 @@
-"""Optional parts: imported where they are needed, with advice where they are missing."""
+"""Optional dependencies: imported where they are needed, with advice where they are missing."""
 
 from importlib import import_module
 from types import ModuleType

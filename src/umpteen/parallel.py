@@ -26,7 +26,9 @@ Result = TypeVar("Result")
 class Engine(Protocol):
     """Anything that maps a function over items and yields the results in order."""
 
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]: ...
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results of `function` over `items`, in their order."""
+        ...
 
 
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
@@ -104,7 +106,7 @@ one_thread_each = ProcessSetting(
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Threads meant by `n_jobs`: a number, or -1 (and None) for every core that we may use.
+    """Return the threads meant by `n_jobs`: a number, or -1 (and None) for every usable core.
 
     >>> n_threads(3)
     3
@@ -129,7 +131,7 @@ def run(
     n_jobs: int | None = -1,
     done: Callable[[Item], object] | None = None,
 ) -> list[Result]:
-    """Results of `function` over `items`, in the order of `items`.
+    """Return the results of `function` over `items`, in the order of `items`.
 
     The first error in that order is raised and what has not started is dropped; so it is with
     Ctrl-C. `done(item)` is called as results arrive.
@@ -150,7 +152,7 @@ def run(
 def stream(
     function: Callable[[Item], Result], items: list[Item], *, n_jobs: int | None = -1
 ) -> Generator[Result, None, None]:
-    """Results in the order of `items`, each as soon as it is there and asked for.
+    """Yield results in the order of `items`, each as soon as it is there and asked for.
 
     >>> next(stream(lambda item: item * item, [3, 1, 2]))
     9

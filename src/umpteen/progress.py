@@ -10,10 +10,10 @@ Verbose = bool | Literal["auto"]
 
 
 class Bar:
-    """Counts finished work; draws nothing by itself."""
+    """Counts finished work; shows nothing by itself."""
 
     def advance(self, amount: float = 1.0, **fields: float) -> None:
-        """Add finished work; `fields` (a loss, a metric) are shown beside the bar."""
+        """Add finished work; `fields` (a loss, a metric) are shown after the bar."""
 
 
 class _RichBar(Bar):
@@ -142,8 +142,8 @@ class _Compiling:
         self._n_open += 1
         if self._n_open == 1 and function.__module__.startswith("umpteen.kernels."):
             self._n_compiled += 1
-            known = self._n_compiled <= self.n_needed
-            count = f"{self._n_compiled} of up to {self.n_needed}" if known else self._n_compiled
+            within = self._n_compiled <= self.n_needed
+            count = f"{self._n_compiled} of up to {self.n_needed}" if within else self._n_compiled
             self._say(f"compiling kernels (once per machine): {count}")
 
     def end(self) -> None:

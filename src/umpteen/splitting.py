@@ -6,16 +6,20 @@ from scipy.sparse import csr_matrix
 
 from umpteen.validation import Features
 
-_MOST = 5_000
-
 
 def validation_split(
-    X: Features, Y: csr_matrix, seed: int, fraction: float = 0.1, fewest: int = 50
+    X: Features,
+    Y: csr_matrix,
+    seed: int,
+    *,
+    fraction: float = 0.1,
+    most: int = 5_000,
+    fewest: int = 50,
 ) -> npt.NDArray[np.bool_] | None:
-    """Return a tenth of the samples (5,000 at most) as a mask, or None if there are too few.
+    """Return a random fraction of the samples, at most so many, as a mask.
 
-    There are too few below `fewest`, or where no sample is drawn or no label is left to learn.
-    Samples without features are never drawn: no method knows anything about them.
+    It is None where there are fewer than `fewest` samples in all. Samples without features are
+    never drawn: no method knows anything about them.
 
     >>> from scipy.sparse import csr_matrix
     >>> ones = csr_matrix(np.ones((100, 1), np.float32))
@@ -24,6 +28,6 @@ def validation_split(
     """
     n = X.shape[0]
     drawn = np.zeros(n, bool)
-    drawn[np.random.default_rng(seed).permutation(n)[: min(round(fraction * n), _MOST)]] = True
+    drawn[np.random.default_rng(seed).permutation(n)[: min(round(fraction * n), most)]] = True
     drawn &= np.diff(X.indptr) > 0 if isinstance(X, csr_matrix) else X.reshape(n, -1).any(axis=1)
     return drawn if n >= fewest and drawn.any() and Y[~drawn].nnz else None

@@ -55,10 +55,10 @@ def check_writable(path: str | PathLike[str]) -> None:
 
 def save_picture(figure: Any, path: str | PathLike[str], **options: Any) -> None:
     """Write a figure of matplotlib; the suffix of `path` (.png, .svg, .pdf) chooses the format."""
-    known = figure.canvas.get_supported_filetypes()
+    supported = figure.canvas.get_supported_filetypes()
     suffix = Path(path).suffix.lstrip(".").lower()
-    if suffix not in known:
-        formats = ", ".join(f".{name}" for name in known)
+    if suffix not in supported:
+        formats = ", ".join(f".{name}" for name in supported)
         raise ParameterError(f"{path} has no picture format; end its name with one of {formats}")
     with open_to_write(path) as file:
         figure.savefig(file, format=suffix, **options)

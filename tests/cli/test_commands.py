@@ -152,7 +152,7 @@ def test_describe_a_folder_of_data(ask, folder, tmp_path):
     for name in ("train.jsonl", "test.jsonl"):
         shutil.copy(folder / name, place)
     (found,) = ask("describe", place)
-    assert set(found["parts"]) == {"train", "test"}
+    assert set(found["splits"]) == {"train", "test"}
 
 
 def test_describe_a_model(ask, model):
@@ -183,7 +183,7 @@ def test_add_labels(call, folder, own_model, tmp_path):
     ]
     out, err = call("add-labels", own_model, write_lines(tmp_path / "new.jsonl", new))
     assert json.loads(out)["labels"] == 7
-    assert "known labels passed over: 1, such as 'bread'" in err
+    assert "labels of the model passed over: 1, such as 'bread'" in err
     assert "fermenting" in um.load(own_model).label_names_.ids
 
 

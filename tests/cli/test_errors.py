@@ -80,7 +80,7 @@ def test_max_memory_names_the_knobs(call, folder, tmp_path):
         (["evaluate", "{matrix}", "{folder}/test.jsonl"], "learned from matrices"),
         (["explain", "{matrix}", "a loaf"], "needs a model of texts"),
         (["explain", "{model}", "a loaf", "--label", "breed"], "did you mean 'bread'?"),
-        (["explain", "{model}", "xyzzy"], "no word of it is known"),
+        (["explain", "{model}", "xyzzy"], "no word of it is in the vocabulary"),
         (["explain", "{model}", " "], "no text to explain"),
         (["describe", "{folder}/none"], "no file"),
         (["describe", "{folder}"], ""),
@@ -123,7 +123,10 @@ def test_the_librarys_words_become_options():
     assert in_options("name a format with format=, one of csv") == (
         "name a format with --format, one of csv"
     )
-    assert in_options("of no known format: lower `n_jobs`") == "of no known format: lower --jobs"
+    assert (
+        in_options("of none of the formats: lower `n_jobs`")
+        == "of none of the formats: lower --jobs"
+    )
     assert in_options("k=0 is not") == "-k 0 is not"
     assert in_options("rank=3, task='x'") == "rank=3, task='x'"
 

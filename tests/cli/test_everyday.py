@@ -95,7 +95,7 @@ def test_tune_in_percent(ask, model, tmp_path):
 @pytest.mark.parametrize("threshold", ["f1", "precision@9", "70 percent"])
 def test_a_threshold_that_is_none_names_its_option(call, folder, model, threshold):
     _, err = call("predict", model, folder / "test.jsonl", "--threshold", threshold, code=1)
-    assert f"--threshold '{threshold}' is not known" in one_line(err)
+    assert f"--threshold '{threshold}' is not possible" in one_line(err)
     assert "--metric" not in err
     assert "0.7" in err
 
@@ -114,7 +114,7 @@ def test_a_model_of_few_texts_says_why_it_has_no_goals(call, folder, tmp_path):
         ["predict", tmp_path / "few", few, "--threshold", "precision@0.9"],
     ):
         _, err = call(*command, code=1)
-        assert "too few texts to put some aside (fit does so from 50 on)" in one_line(err)
+        assert "too few texts for a validation split (which takes 50)" in one_line(err)
         assert "umpteen tune MODEL FILE" in err
         assert "--no-calibrate" not in err
     call("tune", tmp_path / "few", folder / "test.jsonl")

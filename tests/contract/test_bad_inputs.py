@@ -246,9 +246,9 @@ _SHARED = (
 BAD_CANDIDATES = {name: BAD_LABELS[name] for name in _SHARED} | {
     "transposed": Refused(lambda Y: Y.T, LabelsShapeError, "pass candidates.T"),
     "None": Refused(lambda Y: None, LabelsError, "candidates"),
-    "one column less": Refused(lambda Y: Y[:, :-1], LabelsShapeError, "6 labels are known"),
+    "one column less": Refused(lambda Y: Y[:, :-1], LabelsShapeError, "there are 6 labels"),
     "one column more": Refused(
-        lambda Y: sparse.hstack([Y, Y[:, :1]]), LabelsShapeError, "6 labels are known"
+        lambda Y: sparse.hstack([Y, Y[:, :1]]), LabelsShapeError, "there are 6 labels"
     ),
     "unknown id": Refused(lambda Y: [[N_LABELS], *_lists(Y)[1:]], LabelsError, "ids end at 5"),
 }

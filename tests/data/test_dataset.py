@@ -92,16 +92,16 @@ def test_y_is_for_one_label_per_sample(dataset):
 def test_split_loses_and_repeats_nothing(n, share, seed):
     ids = [str(i) for i in range(n)]
     dataset = Dataset.from_samples(samples([[i] for i in ids], ids=ids))
-    parts = dataset.split(dev=share, random_state=seed).parts
-    assert sorted(parts["train"].ids + parts["dev"].ids) == sorted(ids)
-    assert all(len(part) for part in parts.values())
-    for part in parts.values():
+    splits = dataset.split(dev=share, random_state=seed).splits
+    assert sorted(splits["train"].ids + splits["dev"].ids) == sorted(ids)
+    assert all(len(part) for part in splits.values())
+    for part in splits.values():
         assert [[i] for i in part.ids] == part.labels
-    assert parts["dev"].ids == dataset.split(dev=share, random_state=seed).dev.ids
+    assert splits["dev"].ids == dataset.split(dev=share, random_state=seed).dev.ids
 
 
 def test_split_refuses_what_it_cannot_do(dataset):
     with pytest.raises(ParameterError, match="share between 0"):
         dataset.split(dev=3)
-    with pytest.raises(ParameterError, match="has a dev part already"):
+    with pytest.raises(ParameterError, match="has a dev split already"):
         dataset.split(dev=0.4).split()

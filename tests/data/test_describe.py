@@ -19,7 +19,7 @@ def description():
 
 
 def test_figures_are_those_counted_by_hand(description):
-    train = description.to_dict()["parts"]["train"]
+    train = description.to_dict()["splits"]["train"]
     assert train == {
         "n_samples": 4,
         "words_per_text": 1.25,
@@ -35,7 +35,7 @@ def test_figures_are_those_counted_by_hand(description):
         "share_of_samples_in_top_tenth": 0.75,
         "zipf_exponent": pytest.approx(np.log2(3)),
     }
-    assert description.to_dict()["parts"]["test"]["n_labels_not_in_train"] == 1
+    assert description.to_dict()["splits"]["test"]["n_labels_not_in_train"] == 1
 
 
 def test_prints_as_a_table(description):
@@ -54,7 +54,7 @@ def test_empty_part_has_figures():
     dataset = Dataset.from_samples(
         Samples(texts=["a"], labels=[["x"]]), test=Samples(texts=[], labels=[])
     )
-    assert dataset.describe().to_dict()["parts"]["test"]["n_samples"] == 0
+    assert dataset.describe().to_dict()["splits"]["test"]["n_samples"] == 0
     assert "samples" in str(dataset.describe())
 
 

@@ -246,7 +246,7 @@ def test_what_cannot_be_read_says_why(tmp_path):
     (tmp_path / "folder" / "inside.csv").mkdir(parents=True)
     with pytest.raises(DataFormatError, match=r"is a folder.*inside\.csv"):
         read(tmp_path / "folder")
-    with pytest.raises(DataFormatError, match=r"'hello there'.*no known format.*xmc, svmlight"):
+    with pytest.raises(DataFormatError, match=r"'hello there'.*none of the formats.*xmc, svmlight"):
         parse(b"hello there\n")
     with pytest.raises(DataFormatError, match=r"header is ''"):
         parse(b"", format="xmc")
@@ -254,7 +254,7 @@ def test_what_cannot_be_read_says_why(tmp_path):
         parse(b"")
     with pytest.raises(ParameterError, match="binary mode"):
         read(io.StringIO("text"))
-    with pytest.raises(ParameterError, match="'json' is not known"):
+    with pytest.raises(ParameterError, match="'json' is no format"):
         parse(b"{}", format="json")
     with pytest.raises(ParameterError, match="did you mean 'text_field'"):
         parse(b"{}", text_feild="a")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from umpteen.data import Samples, read, read_label_texts, stream, write
 from umpteen.data.formats.compression import compressed
-from umpteen.data.formats.known import FORMATS
+from umpteen.data.formats.files import FORMATS
 from umpteen.errors import UmpteenError
 from umpteen.kernels.text_parsing import parse_rows
 

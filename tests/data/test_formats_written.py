@@ -133,7 +133,7 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path):
 
 def test_where_to_write_must_be_clear(tmp_path):
     samples = Samples(texts=["a"], labels=[["b"]])
-    with pytest.raises(DataFormatError, match="no known ending"):
+    with pytest.raises(DataFormatError, match="does not end like any format"):
         write(samples, tmp_path / "out.bin")
     with pytest.raises(NotWritableError, match="does not exist"):
         write(samples, tmp_path / "gone" / "out.csv")

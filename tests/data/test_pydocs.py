@@ -99,8 +99,8 @@ def test_cached_data_are_the_collected_data(cache, pydocs, monkeypatch):
     monkeypatch.setattr("umpteen.data.pydocs.collect", pytest.fail)  # the cache must do
     again = load("pydocs")
     assert again.label_names == pydocs.label_names
-    for name, part in pydocs.parts.items():
-        assert (again.parts[name].texts, again.parts[name].ids) == (part.texts, part.ids)
+    for name, part in pydocs.splits.items():
+        assert (again.splits[name].texts, again.splits[name].ids) == (part.texts, part.ids)
 
 
 @pytest.mark.parametrize("program", [NOTEBOOK, COMMAND_LINE])
@@ -139,7 +139,7 @@ def test_is_large_and_every_label_can_be_learned(pydocs):
     assert len(pydocs.train) >= 15_000
     assert len(pydocs.dev) >= 500
     assert sum(name.startswith("see-also/") for name in pydocs.test.ids) >= 500
-    figures = pydocs.describe().to_dict()["parts"]
+    figures = pydocs.describe().to_dict()["splits"]
     assert figures["train"]["n_labels"] == pydocs.n_labels
     assert figures["train"]["labels_per_sample_max"] <= 10
     assert all(pydocs.label_texts)
@@ -148,10 +148,10 @@ def test_is_large_and_every_label_can_be_learned(pydocs):
 def test_parts_share_no_text(pydocs):
     plain = [
         {"".join(filter(str.isalnum, text.lower())) for text in part.texts}
-        for part in pydocs.parts.values()
+        for part in pydocs.splits.values()
     ]
     assert all(a.isdisjoint(b) for a in plain for b in plain if a is not b)
-    assert [len(texts) for texts in plain] == [len(part) for part in pydocs.parts.values()]
+    assert [len(texts) for texts in plain] == [len(part) for part in pydocs.splits.values()]
 
 
 def test_names_are_the_ones_people_type(pydocs):
@@ -206,7 +206,7 @@ def test_cache_of_an_older_collector_is_not_used(own_cache):
     first = older.rpartition("-")[0] + ".json.gz"  # its names had no checksum
     for name in {older, first} - {current}:
         (own_cache / name).write_bytes(STORED)
-    fresh = Collection(COLLECTION.parts, {"x": "a fresh x"})
+    fresh = Collection(COLLECTION.splits, {"x": "a fresh x"})
     assert storing.cached(lambda: storing.encode(fresh)).label_texts == fresh.label_texts
 
 
@@ -336,7 +336,7 @@ def test_docstring_is_read_as_a_person_reads_it():
 def test_shared_sentences_are_one_sample_and_boilerplate_none():
     docstrings = {f"m.f{i}": f"Function number {i}.\n\nReturns itself, always." for i in range(11)}
     docstrings |= {"m.g": "Does a thing.\n\nTwo say this.", "m.h": "Does it too.\n\nTwo say this."}
-    train = assemble(docstrings, {}).parts["train"]
+    train = assemble(docstrings, {}).splits["train"]
     assert "Returns itself, always." not in train.texts
     both = [labels for text, labels in zip(train.texts, train.labels, strict=True) if "Two" in text]
     assert both in ([["m.g", "m.h"]], [])
@@ -349,5 +349,5 @@ def test_see_also_lines_that_repeat_a_summary_are_left_out():
         "m.one": f"The first thing.{see}sort an  array",
         "m.two": f"The second thing.{see}Puts things in order.",
     }
-    test = assemble(docstrings, {}).parts["test"]
+    test = assemble(docstrings, {}).splits["test"]
     assert (test.texts, test.labels) == (["Puts things in order."], [["m.other"]])

@@ -70,8 +70,8 @@ def test_any_size_gives_well_formed_parts(n_samples, n_features, n_labels, **sha
     dataset = make_extreme(
         n_samples, n_features, n_labels, labels_per_sample=1, label_features=True, **shape
     )
-    assert sum(len(part) for part in dataset.parts.values()) == n_samples
-    for part in dataset.parts.values():
+    assert sum(len(part) for part in dataset.splits.values()) == n_samples
+    for part in dataset.splits.values():
         assert part.X.has_canonical_format
         assert part.Y.has_canonical_format
         assert part.X.dtype == np.float32

@@ -121,9 +121,9 @@ def test_answers_to_the_validation_split_are_as_good_as_those_to_new_samples():
     model = um.Ensemble([Parrot(), um.LabelTree(), OneView(1)])
     answers = model.fit_validated(X, Y, split, k=5)
     assert answers.labels.shape == (split.sum(), 5)
-    held_out = ndcg_at_k(Y[split], answers, 5)
-    assert abs(held_out - ndcg_at_k(test_Y, model.predict_topk(test_X, 5), 5)) < 0.05
-    assert abs(held_out - ndcg_at_k(Y, model.predict_topk(X, 5), 5)) > 0.05, "this one is unfair"
+    validated = ndcg_at_k(Y[split], answers, 5)
+    assert abs(validated - ndcg_at_k(test_Y, model.predict_topk(test_X, 5), 5)) < 0.05
+    assert abs(validated - ndcg_at_k(Y, model.predict_topk(X, 5), 5)) > 0.05, "this one is unfair"
 
 
 @pytest.mark.parametrize("k", [1, 7, N_LABELS])
@@ -167,10 +167,10 @@ def test_an_explanation_names_each_members_part():
     first = np.flatnonzero(X[:, :N_LABELS].toarray().max(axis=1) == 1)[0]
     label = int(Y[first].indices[0])
     why = model.explain(X[first], label)
-    assert [part.member for part in why.parts] == ["OneView 1", "OneView 2"]
-    assert why.parts[0].rank == 1
-    assert why.parts[0].part > 0
-    assert why.parts[0].part > why.parts[1].part
+    assert [each.member for each in why.members] == ["OneView 1", "OneView 2"]
+    assert why.members[0].rank == 1
+    assert why.members[0].contribution > 0
+    assert why.members[0].contribution > why.members[1].contribution
     top = model.predict_topk(X[first], 1)
     assert why.score == pytest.approx(float(top.scores[0, 0]))
     assert "OneView 1: score" in str(why)
@@ -181,7 +181,7 @@ def test_a_label_that_nobody_offers_is_explained_by_nobody():
     model = um.Ensemble([um.LabelTree(), um.NearestCentroid()], n_candidates=2).fit(X, Y)
     offered = model.predict_topk(X[0], 4).labels[0]
     other = next(label for label in range(N_LABELS) if label not in offered)
-    assert [part.rank for part in model.explain(X[0], other).parts] == [None, None]
+    assert [each.rank for each in model.explain(X[0], other).members] == [None, None]
 
 
 def test_labels_come_and_go_where_all_members_allow_it():

@@ -11,8 +11,8 @@ from umpteen.kernels.tokens import (
     LETTER,
     MARK,
     SEPARATOR,
-    hash_runs,
-    plan_runs,
+    hash_ngrams,
+    plan_ngrams,
     read_words,
 )
 
@@ -79,16 +79,16 @@ def test_stop_words_are_left_out(texts):
 def test_runs_are_all_runs_within_each_text(lengths, longest):
     word_ends = np.cumsum(lengths, dtype=np.int64)
     words = np.arange(word_ends[-1] if lengths else 0, dtype=np.uint64)
-    shorter, last, run_ends = plan_runs(word_ends, longest)
-    hashes = hash_runs(words, shorter, last).tolist()
+    shorter, last, ngram_ends = plan_ngrams(word_ends, longest)
+    hashes = hash_ngrams(words, shorter, last).tolist()
     start, expected = 0, []
-    for end, run_end in zip(word_ends, run_ends, strict=True):
+    for end, run_end in zip(word_ends, ngram_ends, strict=True):
         for length in range(1, longest + 1):
             for first in range(start, end - length + 1):
-                run = words[first]
+                ngram = words[first]
                 for word in words[first + 1 : first + length]:
-                    run = np.uint64(join(run, word))
-                expected.append(int(run))
+                    ngram = np.uint64(join(ngram, word))
+                expected.append(int(ngram))
         assert len(expected) == run_end
         start = end
     assert hashes == expected

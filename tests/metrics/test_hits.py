@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, random_array
 from umpteen import TopK, metrics
 from umpteen.errors import LabelsError, LabelsShapeError
 from umpteen.metrics import hits as hits_module
-from umpteen.metrics.hits import judge
+from umpteen.metrics.hits import find_hits
 
 
 @pytest.fixture
@@ -19,11 +19,11 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     Y = csr_array(random_array((500, 40), density=0.1, rng=1, format="csr"))
     labels = np.random.default_rng(1).integers(-1, 40, (500, 6))
     top = TopK(labels, np.zeros(labels.shape))
-    whole = judge(Y, top, 6)
+    whole = find_hits(Y, top, 6)
     chance = metrics.propensity(Y)
     psp = metrics.psp_at_k(Y, top, (1, 6), chance)
     monkeypatch.setattr(hits_module, "_ROWS_PER_BLOCK", 7)
-    assert np.array_equal(judge(Y, top, 6).found, whole.found)
+    assert np.array_equal(find_hits(Y, top, 6).found, whole.found)
     assert np.array_equal(metrics.psp_at_k(Y, top, (1, 6), chance), psp)
     dense = Y.toarray() != 0
     expected = [

@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 from papers.adversarial import figure1, theorems, trees
 from papers.adversarial.figure1 import best_rate, headline, reached
 from papers.adversarial.hierarchical import hierarchical
-from papers.adversarial.runs import METHODS, Quality, measure, train
+from papers.adversarial.methods import METHODS, Quality, measure, train
 from papers.adversarial.tasks import Samples, Task, as_matrix, task
 from papers.adversarial.theorems import NOISES, Tabular
 from papers.sets import rarest_label

@@ -64,7 +64,7 @@ def test_no_image_is_both_learnt_from_and_judged_by(images, monkeypatch):
 
 
 def test_courses_are_measured_at_the_moments_asked_for(images):
-    task = stacks.stacks("MNIST", {1: 6, 2: 2}, judged={1: 1})
+    task = stacks.stacks("MNIST", {1: 6, 2: 2}, test_samples={1: 1})
     seen = []
     course = stacks.Course(task.train.X, task.train.Y, [1, 3], also=seen.append)
     model = stacks.Training(3, dim=12).network(0).fit(task.train.X, task.train.Y, watch=course)
@@ -81,7 +81,7 @@ def test_courses_are_measured_at_the_moments_asked_for(images):
 
 
 def test_groups_of_pairs_are_told_apart_by_their_samples(images):
-    task = stacks.stacks("MNIST", {1: 6, 2: (4, 2)}, judged={1: 1})
+    task = stacks.stacks("MNIST", {1: 6, 2: (4, 2)}, test_samples={1: 1})
     rows = curves._group_rows(task)
     assert list(rows) == [4, 2]
     sizes = np.diff(task.train.Y.indptr)
@@ -93,7 +93,9 @@ def test_hidden_sets_are_hidden_in_training_only(images):
     missing = unseen.hidden_sets(10, seed=0)
     assert len(missing) == 11 + 30
     assert len(set(missing)) == 41
-    task = stacks.stacks("MNIST", {1: 4, 2: 1, 3: 1}, judged={1: 1, 2: 1, 3: 1}, missing=missing)
+    task = stacks.stacks(
+        "MNIST", {1: 4, 2: 1, 3: 1}, test_samples={1: 1, 2: 1, 3: 1}, missing=missing
+    )
     assert not unseen.is_among(task.train.Y, missing).any()
     assert unseen.is_among(task.test.Y, missing).sum() == 41
     model = FAST.network(0).fit(task.train.X, task.train.Y)
@@ -102,7 +104,7 @@ def test_hidden_sets_are_hidden_in_training_only(images):
 
 
 def test_iou_is_the_share_of_the_softmax(images):
-    task = stacks.stacks("MNIST", {1: 4, 2: 1}, judged={1: 1, 2: 1})
+    task = stacks.stacks("MNIST", {1: 4, 2: 1}, test_samples={1: 1, 2: 1})
     model = FAST.network(0).fit(task.train.X, task.train.Y)
     logits = (
         model.features(task.test.X) @ model.weights_["head.weight"].T + model.weights_["head.bias"]

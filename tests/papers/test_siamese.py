@@ -58,11 +58,11 @@ def test_rows_of_the_table_are_of_their_models():
 def test_hidden_labels_are_hidden():
     chosen = small_task()
     case = newcomers.hidden(chosen)
-    assert case.n_known == N_LABELS - N_LABELS // 10
-    assert case.learned.shape == (400, case.n_known)
+    assert case.n_learned == N_LABELS - N_LABELS // 10
+    assert case.learned.shape == (400, case.n_learned)
     assert case.wanted.shape[1] == N_LABELS
     assert (case.wanted.getnnz(axis=1) > 0).all()
-    assert case.wanted[:, : case.n_known].nnz == 0
+    assert case.wanted[:, : case.n_learned].nnz == 0
     # Each label is on as many samples as before, so its column moved with its text.
     words = case.task.label_features.argmax(axis=1).A1 // 4
     np.testing.assert_array_equal(np.sort(words), np.arange(N_LABELS))

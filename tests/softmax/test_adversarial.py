@@ -25,7 +25,7 @@ from umpteen.errors import (
 )
 from umpteen.softmax import SoftmaxRecipe, adversarial, training
 from umpteen.softmax.prediction import Answers
-from umpteen.softmax.split import validation_split
+from umpteen.softmax.split import split_samples
 from umpteen.softmax.weights import SparseScores
 from umpteen.validation import check_seed
 
@@ -138,7 +138,7 @@ def test_a_discount_ranks_by_scores_without_that_share_of_frequencies(beam_width
 def test_the_discount_is_the_one_that_serves_the_validation_split_best():
     X, y = blobs(600, seed=3)
     model = model_of(frequency_discount="auto", epochs=1, learning_rate=0.1).fit(X, y)
-    training_split, validation = validation_split(
+    training_split, validation = split_samples(
         X, csr_matrix(np.eye(N_CLASSES)[y]), 0.05, check_seed(0)
     )
     np.testing.assert_array_equal(model.counts_, training_split.counts)
@@ -264,8 +264,8 @@ def test_no_time_is_time_for_one_chunk(monkeypatch):
 def test_the_validation_split_has_only_labels_that_are_learned():
     random = np.random.default_rng(0)
     Y = csr_matrix(random.random((200, 40)) < 0.03)
-    training, validation = validation_split(np.arange(200)[:, None], Y, 0.4, seed=1)
-    rows, drawn = training.X.ravel(), validation.X.ravel()
+    training, validation = split_samples(np.arange(1, 201)[:, None], Y, 0.4, seed=1)
+    rows, drawn = training.X.ravel() - 1, validation.X.ravel() - 1
     np.testing.assert_array_equal(np.sort(np.concatenate([rows, drawn])), np.arange(200))
     assert 10 < len(drawn) < 80
     assert set(training.Y.indices) == set(Y.indices)

@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 from umpteen import AdversarialSoftmax
 from umpteen.softmax import SoftmaxRecipe
 from umpteen.softmax.initial_weights import centroid_scores
-from umpteen.softmax.split import validation_split
+from umpteen.softmax.split import split_samples
 from umpteen.validation import check_seed
 
 
@@ -83,5 +83,5 @@ def test_the_start_is_kept_where_no_epoch_is_better():
 
 def _training_split(X, y):
     Y = csr_matrix(np.eye(100)[y])
-    training = validation_split(X.astype(np.float32), Y, 0.05, check_seed(0))[0]
+    training = split_samples(X.astype(np.float32), Y, 0.05, check_seed(0))[0]
     return training.X, training.Y

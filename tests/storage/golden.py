@@ -144,7 +144,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "Tagger-hashing": lambda: um.Tagger(
         vectorizer=um.text.Vectorizer(hashing=256, stop_words=["noun"]), calibrate=False
     ).fit(*texts()),
-    "Vectorizer": lambda: um.text.Vectorizer(ngrams=3, min_df_runs=1).fit(texts()[0]),
+    "Vectorizer": lambda: um.text.Vectorizer(ngrams=3, min_df_ngrams=1).fit(texts()[0]),
     "LabelIndex": lambda: _index("exact"),
     "NearestSet": lambda: _decoder(um.collapse.NearestSet()),
     "NearestSet-unseen": lambda: _decoder(um.collapse.NearestSet(unseen=True)),

@@ -71,7 +71,7 @@ def test_the_report_shows_what_a_reader_wants_to_see(tagger):
     assert report.title == "Made up"
     assert report.facts == {
         "Classifier": "LabelTree", "Training texts": 400, "Labels": 24,
-        "Features": tagger.vectorizer_.n_known,
+        "Features": tagger.vectorizer_.n_features_used,
     }  # fmt: skip
     assert report.reliability.expected_calibration_error < 0.1
     assert sum(group.count for group in report.reliability.bins) == 120 * 20

@@ -9,14 +9,14 @@ from scipy.sparse import csr_matrix
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
 from umpteen.tagger import Tagger, thresholds
-from umpteen.tagger.thresholds import HeldOut, Thresholds, tune
+from umpteen.tagger.thresholds import Thresholds, ValidatedAnswers, tune
 
 from .made_up import make_up
 
 N_LABELS = 7
 
 
-def held_out(seed, n=30, k=4, digits=2):
+def validated_answers(seed, n=30, k=4, digits=2):
     """Answers with probabilities that tie often, and labels that are never answered."""
     random = np.random.default_rng(seed)
     labels = np.argsort(random.random((n, N_LABELS - 1)), axis=1)[:, :k]
@@ -25,7 +25,7 @@ def held_out(seed, n=30, k=4, digits=2):
     gone[0] = False  # at least one answer
     top = TopK(np.where(gone, -1, labels), np.where(gone, -np.inf, p))
     Y = csr_matrix((random.random((n, N_LABELS)) < 0.3).astype(np.float32))
-    return HeldOut.of(top, Y), top, Y.toarray() > 0
+    return ValidatedAnswers.of(top, Y), top, Y.toarray() > 0
 
 
 def given_from(top, least):
@@ -57,8 +57,8 @@ digits = st.sampled_from([1, 2, 6])
 
 @given(seeds, digits)
 def test_micro_f1_is_the_best_of_all_thresholds(seed, digits):
-    judged, top, relevant = held_out(seed, digits=digits)
-    found = tune("micro_f1", judged)
+    validated, top, relevant = validated_answers(seed, digits=digits)
+    found = tune("micro_f1", validated)
     values = [f1(*counts(top, relevant, least)) for least in all_thresholds(top)]
     assert found.reached == pytest.approx(max(values))
     assert found.reached == pytest.approx(f1(*counts(top, relevant, found.least)))
@@ -67,15 +67,15 @@ def test_micro_f1_is_the_best_of_all_thresholds(seed, digits):
 
 @given(seeds, digits, st.sampled_from(["0.2", ".4", "0.6", "0.75", "1", "1.0"]))
 def test_precision_gives_as_many_labels_as_hold_the_promise(seed, digits, share):
-    judged, top, relevant = held_out(seed, digits=digits)
+    validated, top, relevant = validated_answers(seed, digits=digits)
     table = [(least, *counts(top, relevant, least)) for least in all_thresholds(top)]
     enough = [row for row in table if row[1] / row[2] >= float(share)]
     if not enough:
         best = max(right / n for _, right, n, _ in table)
         with pytest.raises(ParameterError, match=f"cannot be reached.*the best is {best:.3f}"):
-            tune(f"precision@{share}", judged)
+            tune(f"precision@{share}", validated)
         return
-    found = tune(f"precision@{share}", judged)
+    found = tune(f"precision@{share}", validated)
     least, right, n_given, _ = max(enough, key=lambda row: row[2])
     assert found.least == least
     assert found.reached == pytest.approx(right / n_given)
@@ -83,14 +83,14 @@ def test_precision_gives_as_many_labels_as_hold_the_promise(seed, digits, share)
 
 @given(seeds, digits, st.sampled_from(["0.1", "0.3", "0.5"]))
 def test_recall_gives_as_few_labels_as_are_needed(seed, digits, share):
-    judged, top, relevant = held_out(seed, digits=digits)
+    validated, top, relevant = validated_answers(seed, digits=digits)
     table = [(least, *counts(top, relevant, least)) for least in all_thresholds(top)]
     enough = [row for row in table if row[1] / row[3] >= float(share)]
     if not enough:
         with pytest.raises(ParameterError, match="cannot be reached"):
-            tune(f"recall@{share}", judged)
+            tune(f"recall@{share}", validated)
         return
-    found = tune(f"recall@{share}", judged)
+    found = tune(f"recall@{share}", validated)
     least, right, _, n_relevant = min(enough, key=lambda row: row[2])
     assert found.least == least
     assert found.reached == pytest.approx(right / n_relevant)
@@ -100,8 +100,8 @@ def test_recall_gives_as_few_labels_as_are_needed(seed, digits, share):
 @given(seeds, digits)
 def test_macro_f1_chooses_for_each_label_alone(seed, digits):
     """Right answers count half as seen, half as promised; what is reached counts as seen."""
-    judged, top, relevant = held_out(seed, digits=digits)
-    found = tune("macro_f1", judged)
+    validated, top, relevant = validated_answers(seed, digits=digits)
+    found = tune("macro_f1", validated)
     best, reached = {}, {}
     for label in range(N_LABELS):
         rows, ranks = np.nonzero(top.labels == label)
@@ -131,13 +131,13 @@ def test_macro_f1_chooses_for_each_label_alone(seed, digits):
 def test_equal_probabilities_are_given_together():
     """Both answers have 0.5: there is no threshold that gives only the right one."""
     top = TopK([[0], [0]], [[0.5], [0.5]])
-    found = tune("macro_f1", HeldOut.of(top, csr_matrix([[1.0], [0.0]])))
+    found = tune("macro_f1", ValidatedAnswers.of(top, csr_matrix([[1.0], [0.0]])))
     assert found.reached == pytest.approx(2 / 3)
 
 
 @given(seeds, digits, st.floats(0, 1, width=32))
 def test_cut_leaves_what_is_high_enough_at_the_front(seed, digits, least):
-    _, top, _ = held_out(seed, digits=digits)
+    _, top, _ = validated_answers(seed, digits=digits)
     found = top.cut(least)
     for row in range(len(top)):
         kept = [
@@ -152,7 +152,7 @@ def test_cut_leaves_what_is_high_enough_at_the_front(seed, digits, least):
 
 @given(seeds)
 def test_cut_takes_a_threshold_for_every_label(seed):
-    _, top, _ = held_out(seed)
+    _, top, _ = validated_answers(seed)
     per_label = np.random.default_rng(seed).random(N_LABELS).astype(np.float32)
     found = Thresholds("macro_f1", 0.5, 0.5, per_label).apply(top)
     expected = {pair for pair in given_from(top, 0) if _score(top, pair) >= per_label[pair[1]]}
@@ -166,8 +166,8 @@ def _score(top, pair):
 @given(seeds, st.sampled_from(["micro_f1", "macro_f1", "recall@0.1"]))
 def test_what_was_promised_is_what_is_given(seed, metric):
     """The thresholds applied to the same answers give the labels that were counted."""
-    judged, top, relevant = held_out(seed)
-    found = tune(metric, judged)
+    validated, top, relevant = validated_answers(seed)
+    found = tune(metric, validated)
     pairs = given_from(found.apply(top), 0)
     right, n_relevant = sum(relevant[pair] for pair in pairs), relevant.sum()
     if metric == "micro_f1":
@@ -187,25 +187,25 @@ def test_what_was_promised_is_what_is_given(seed, metric):
 @pytest.mark.parametrize("metric", ["f1", "precision", "precision@2", "recall@1.5", "recall@x", ""])
 def test_unknown_metrics_are_named_with_those_that_are_known(metric):
     with pytest.raises(ParameterError, match=r"micro_f1, macro_f1, precision@0\.9"):
-        tune(metric, held_out(0)[0])
+        tune(metric, validated_answers(0)[0])
 
 
 @pytest.mark.parametrize("metric", ["micro_f1", "macro_f1", "precision@0.9", "recall@0.8"])
 def test_nothing_to_tune_on_is_said(metric):
     nothing = TopK(np.full((3, 2), -1), np.full((3, 2), -np.inf))
     with pytest.raises(ParameterError, match="no sample to tune on"):
-        tune(metric, HeldOut.of(nothing, csr_matrix(np.ones((3, 2), np.float32))))
+        tune(metric, ValidatedAnswers.of(nothing, csr_matrix(np.ones((3, 2), np.float32))))
 
 
 def test_a_perfect_promise_that_cannot_be_kept_says_what_can():
     top = TopK([[0], [0]], [[0.9], [0.9]])
-    judged = HeldOut.of(top, csr_matrix([[1.0], [0.0]]))
+    validated = ValidatedAnswers.of(top, csr_matrix([[1.0], [0.0]]))
     with pytest.raises(ParameterError, match=r"precision@1\.0 cannot be reached.*0\.500"):
-        tune("precision@1.0", judged)
+        tune("precision@1.0", validated)
 
 
 def test_thresholds_say_what_they_reached():
-    text = str(tune("macro_f1", held_out(0)[0]))
+    text = str(tune("macro_f1", validated_answers(0)[0]))
     assert text.startswith("macro_f1 0.")
     assert "for each label" in text
 

@@ -46,8 +46,8 @@ def words(text, stop_words=()):
     return [word for word in [*found, current] if word and word not in stop_words]
 
 
-def runs(text, longest, stop_words=()):
-    """All runs of words as tuples: single words, then pairs, ..."""
+def ngrams(text, longest, stop_words=()):
+    """All n-grams as tuples: single words, then bigrams, ..."""
     text = words(text, stop_words)
     return [
         tuple(text[i : i + length])
@@ -65,8 +65,8 @@ def finish(key):
     return stir(stir(key, 32), 1)
 
 
-def hash_of(run):
-    *shorter, word = run
+def hash_of(ngram):
+    *shorter, word = ngram
     key = 0x243F6A8885A308D3
     for letter in word:
         key = stir(key, ord(letter))
@@ -74,31 +74,31 @@ def hash_of(run):
     return finish(stir(hash_of(shorter) * 0xB7E151628AED2A6B & MASK, key)) if shorter else key
 
 
-def vocabulary(texts, longest, least, least_run, most=None, stop_words=()):
+def vocabulary(texts, longest, least, least_ngram, most=None, stop_words=()):
     """Feature names in order."""
-    n_texts = Counter(run for text in texts for run in set(runs(text, longest, stop_words)))
-    needed = {True: least, False: max(least, least_run)}
+    n_texts = Counter(ngram for text in texts for ngram in set(ngrams(text, longest, stop_words)))
+    needed = {True: least, False: max(least, least_ngram)}
     names = sorted(
-        " ".join(run) for run, count in n_texts.items() if count >= needed[len(run) == 1]
+        " ".join(ngram) for ngram, count in n_texts.items() if count >= needed[len(ngram) == 1]
     )
     by_frequency = sorted(names, key=lambda name: -n_texts[tuple(name.split(" "))])
     return sorted(by_frequency[:most])
 
 
-def hashed_column(run, n_columns):
-    """Words fall into the first half of the columns, longer runs into the rest."""
+def hashed_column(ngram, n_columns):
+    """Words fall into the first half of the columns, longer n-grams into the rest."""
     half = n_columns // 2
-    key = hash_of(run)
-    return key % half if len(run) == 1 else half + key % (n_columns - half)
+    key = hash_of(ngram)
+    return key % half if len(ngram) == 1 else half + key % (n_columns - half)
 
 
-def tfidf(texts, column_of, n_columns, longest, run_weight, sublinear=True, stop_words=()):
+def tfidf(texts, column_of, n_columns, longest, ngram_weight, sublinear=True, stop_words=()):
     """The matrix of the texts that it learns from, dense."""
-    rows, of_runs = [], set()
+    rows, multiword = [], set()
     for text in texts:
-        every = list(runs(text, longest, stop_words))
-        columns = [column_of(run) for run in every]
-        of_runs |= {column_of(run) for run in every if len(run) > 1}
+        every = list(ngrams(text, longest, stop_words))
+        columns = [column_of(ngram) for ngram in every]
+        multiword |= {column_of(ngram) for ngram in every if len(ngram) > 1}
         rows.append(Counter(column for column in columns if column is not None))
     n_texts = Counter(column for row in rows for column in row)
     matrix = np.zeros((len(texts), n_columns))
@@ -106,6 +106,6 @@ def tfidf(texts, column_of, n_columns, longest, run_weight, sublinear=True, stop
         for column, count in row.items():
             weight = 1 + math.log(count) if sublinear else count
             idf = math.log((1 + len(texts)) / (1 + n_texts[column])) + 1
-            matrix[i, column] = weight * idf * (run_weight if column in of_runs else 1)
+            matrix[i, column] = weight * idf * (ngram_weight if column in multiword else 1)
         matrix[i] /= np.linalg.norm(matrix[i]) or 1
     return matrix

@@ -58,7 +58,7 @@ def test_numbers_and_columns_are_those_of_scikit_learn(ngrams, sublinear):
     theirs = TfidfVectorizer(
         ngram_range=(1, ngrams), min_df=3, sublinear_tf=sublinear, token_pattern=r"\w+"
     )
-    ours = Vectorizer(ngrams=ngrams, min_df=3, run_weight=1, sublinear=sublinear)
+    ours = Vectorizer(ngrams=ngrams, min_df=3, ngram_weight=1, sublinear=sublinear)
     assert_same(ours.fit_transform(train), theirs.fit_transform(train).toarray())
     assert_same(ours.transform(test), theirs.transform(test).toarray())
     assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
@@ -70,12 +70,12 @@ def test_numbers_and_columns_are_those_of_scikit_learn(ngrams, sublinear):
     st.sampled_from([0.5, 1, 2]), st.booleans(),
 )  # fmt: skip
 def test_numbers_are_those_of_the_literal_version(
-    texts, ngrams, least, least_run, most, run_weight, sublinear
+    texts, ngrams, least, least_ngram, most, ngram_weight, sublinear
 ):
     stop_words = ["b"]
-    names = literal.vocabulary(texts, ngrams, least, least_run, most, stop_words)
+    names = literal.vocabulary(texts, ngrams, least, least_ngram, most, stop_words)
     vectorizer = Vectorizer(
-        ngrams=ngrams, run_weight=run_weight, min_df=least, min_df_runs=least_run,
+        ngrams=ngrams, ngram_weight=ngram_weight, min_df=least, min_df_ngrams=least_ngram,
         max_features=most, sublinear=sublinear, stop_words=stop_words,
     )  # fmt: skip
     if not names:
@@ -84,7 +84,7 @@ def test_numbers_are_those_of_the_literal_version(
         return
     columns = {tuple(name.split(" ")): i for i, name in enumerate(names)}
     expected = literal.tfidf(
-        texts, columns.get, len(names), ngrams, run_weight, sublinear, stop_words
+        texts, columns.get, len(names), ngrams, ngram_weight, sublinear, stop_words
     )
     assert_same(vectorizer.fit_transform(texts), expected)
     assert vectorizer.get_feature_names_out().tolist() == names
@@ -96,8 +96,8 @@ def test_numbers_are_those_of_the_literal_version(
 def test_hashed_columns_are_those_of_the_literal_version(texts, ngrams, n_columns):
     vectorizer = Vectorizer(ngrams=ngrams, hashing=n_columns)
 
-    def column_of(run):
-        return literal.hashed_column(run, n_columns)
+    def column_of(ngram):
+        return literal.hashed_column(ngram, n_columns)
 
     expected = literal.tfidf(texts, column_of, n_columns, ngrams, 0.5)
     assert_same(vectorizer.fit_transform(texts), expected)
@@ -168,7 +168,7 @@ def test_a_saved_vectorizer_gives_the_same_bits(parameters, tmp_path):
 def test_every_word_is_kept_and_every_pair_that_occurs_in_two_texts():
     assert Vectorizer().fit(["a b", "b c"]).n_features_ == 3
     assert Vectorizer(min_df=2).fit(["a b", "b c"]).n_features_ == 1
-    assert Vectorizer(min_df_runs=1).fit(["a b", "b c"]).n_features_ == 5
+    assert Vectorizer(min_df_ngrams=1).fit(["a b", "b c"]).n_features_ == 5
     assert Vectorizer().fit(["a b", "b c"] * 2).n_features_ == 5
 
 
@@ -229,9 +229,9 @@ def test_nothing_to_learn_is_an_error(texts):
 
 
 BAD_PARAMETERS = [
-    {"ngrams": 0}, {"ngrams": 1.5}, {"min_df": 0}, {"min_df_runs": 0}, {"min_df": 0.5},
+    {"ngrams": 0}, {"ngrams": 1.5}, {"min_df": 0}, {"min_df_ngrams": 0}, {"min_df": 0.5},
     {"max_features": 0}, {"hashing": 1}, {"hashing": 2**31}, {"sublinear": "yes"},
-    {"run_weight": 0}, {"n_jobs": 0},
+    {"ngram_weight": 0}, {"n_jobs": 0},
     {"stop_words": "english"}, {"stop_words": {"a"}}, {"hashing": 8, "max_features": 4},
     {"hashing": 8, "min_df": 2},
 ]  # fmt: skip

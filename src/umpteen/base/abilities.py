@@ -39,7 +39,7 @@ class RemovesLabels(ABC):
 
     @abstractmethod
     def remove_labels(self, labels: Any) -> Self:
-        """Never predict these labels again; the ids of the others stay."""
+        """Remove these labels from all answers; the ids of the others stay."""
 
 
 class RefitsLabels(ABC):

@@ -76,11 +76,11 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         can do both for less does so.
         """
         X, k = check_features(X), check_k(k)
-        held_out = check_rows(validation, X.shape[0], "validation")
+        is_validation = check_rows(validation, X.shape[0], "validation")
         more = {} if label_features is None else {"label_features": label_features}
         labels = check_labels(Y, n_samples=X.shape[0])
-        trial = clone(self).fit(X[~held_out], labels[~held_out], **more)
-        top: TopK = trial.predict_topk(X[held_out], k)
+        trial = clone(self).fit(X[~is_validation], labels[~is_validation], **more)
+        top: TopK = trial.predict_topk(X[is_validation], k)
         self.fit(X, Y, **more)
         return top
 
@@ -101,7 +101,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._topk(X, min(k, self.n_labels_))
 
     def score_labels(self, X: Any, candidates: Any) -> csr_matrix:
-        """The scores of given labels for each sample, stored exactly where `candidates` are.
+        """Return the scores of given labels for each sample, stored exactly where `candidates` are.
 
         `candidates` has the forms of `Y`: an indicator `(n, n_labels)` with non-zero = asked, or
         a list of label-id lists. The scores are those that `predict_topk` would give if it looked
@@ -122,7 +122,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return csr_matrix((scores, asked.indices.copy(), asked.indptr.copy()), shape=asked.shape)
 
     def predict(self, X: Any) -> Any:
-        """The labels of each sample: a sparse indicator `(n, n_labels)`.
+        """Return the labels of each sample: a sparse indicator `(n, n_labels)`.
 
         As many labels per sample as training samples had on average (at least one): a rule that
         needs no calibrated scores. A classifier that was fitted on a 1-D array answers with a
@@ -136,12 +136,12 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         return indicator
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Precision at 1: how often the best label is a relevant one."""
+        """Return the precision at 1: how often the best label is a relevant one."""
         best = self.predict_topk(X, k=1).labels[:, 0]
         labels = check_labels(Y, n_samples=len(best))
-        known = (best >= 0) & (best < labels.shape[1])
+        present = (best >= 0) & (best < labels.shape[1])
         hits = np.zeros(len(best))
-        hits[known] = np.asarray(labels[np.flatnonzero(known), best[known]]).ravel()
+        hits[present] = np.asarray(labels[np.flatnonzero(present), best[present]]).ravel()
         return float(np.average(hits, weights=sample_weight)) if len(hits) else 0.0
 
     def save(self, path: str | PathLike[str]) -> None:

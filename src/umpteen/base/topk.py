@@ -65,7 +65,7 @@ class TopK:
     __hash__ = None  # type: ignore[assignment]
 
     def first(self, k: int) -> "TopK":
-        """The best `k` of these."""
+        """Return the `k` best of these answers."""
         k = check_k(k)
         return TopK(self.labels[:, :k], self.scores[:, :k])
 
@@ -94,7 +94,7 @@ class TopK:
         return self.keep((self.scores >= least) | (np.arange(self.k) < min_labels))
 
     def to_csr(self, n_labels: int) -> csr_matrix:
-        """Scores as a sparse matrix `(samples, n_labels)`; absent labels are not stored."""
+        """Return the scores as a sparse matrix `(samples, n_labels)` without absent labels."""
         self._check_ids_below(n_labels)
         given = self.labels >= 0
         indptr = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
@@ -120,12 +120,12 @@ class TopK:
         return [[(label_names[label], -score) for score, label in sorted(row)] for row in rounded]
 
     @classmethod
-    def concatenate(cls, parts: Iterable["TopK"]) -> "TopK":
-        """One answer out of the answers of consecutive parts."""
-        parts = list(parts)
+    def concatenate(cls, answers: Iterable["TopK"]) -> "TopK":
+        """Return one answer made of the answers to consecutive samples."""
+        answers = list(answers)
         return cls(
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate([part.scores for part in parts]),
+            np.concatenate([answer.labels for answer in answers]),
+            np.concatenate([answer.scores for answer in answers]),
         )
 
     @classmethod

@@ -12,10 +12,9 @@ from umpteen.cli import errors
 from umpteen.cli.convert import convert
 from umpteen.cli.demo import demo
 from umpteen.cli.describe import describe
-from umpteen.cli.estimate import estimate
 from umpteen.cli.evaluate import evaluate, tune
 from umpteen.cli.explain import explain
-from umpteen.cli.fit import fit
+from umpteen.cli.fit import estimate, fit
 from umpteen.cli.labels import add_labels, remove_labels, update
 from umpteen.cli.predict import predict
 
@@ -34,7 +33,7 @@ app = typer.Typer(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code of a command; `--traceback` may stand anywhere in it."""
+    """Run a command and return its exit code; `--traceback` may stand anywhere in it."""
     arguments = list(arguments) or ["--help"]
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if _TRACEBACK in arguments[:end]:

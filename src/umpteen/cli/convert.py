@@ -40,10 +40,10 @@ def convert(
       umpteen convert train.jsonl - --to fasttext
     \b
     The names of the files tell their formats: .jsonl, .csv, .tsv, .ft (fastText), .parquet, and
-    for matrices .xmc.txt and .svm; each also with .gz, .xz or .zst. Large files pass in parts.
+    for matrices .xmc.txt and .svm; each also with .gz, .xz or .zst. Large files pass in batches.
     """
-    from umpteen.data.formats.known import format_to_write
-    from umpteen.data.formats.sink import open_sink
+    from umpteen.data.formats.compression import open_sink
+    from umpteen.data.formats.files import format_to_write
 
     form = format_to_write(_Unnamed() if is_stdin(output) else output, to and to.value).name
     target: Any = sys.stdout.buffer if is_stdin(output) else output
@@ -60,7 +60,7 @@ class _Unnamed:
 
 
 def _parts(file: Path, reading: Reading, form: str) -> "Iterator[Samples]":
-    """The file in parts that can be written one after another."""
+    """The file in batches that can be written one after another."""
     if is_stdin(file) or form not in _BY_LINE:
         yield reading.read(file)
         return

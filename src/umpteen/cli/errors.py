@@ -51,7 +51,7 @@ class UsageError(Exception):
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The same command, whose errors become a line on stderr and an exit code."""
+    """Return the same command, whose errors become a line on stderr and an exit code."""
 
     @functools.wraps(command)
     def careful(*args: Any, **options: Any) -> None:
@@ -74,7 +74,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def leave_pipe() -> int:
-    """The reader is gone (`| head -1`): nothing more to say to it, not even at exit."""
+    """Exit without a word to a reader that is gone (`| head -1`)."""
     drop_stdout()
     return _PIPE_CLOSED
 
@@ -91,7 +91,7 @@ def say(message: str) -> None:
 
 
 def in_options(message: str) -> str:
-    """A message of the library with the names that the command line has for its parameters.
+    """Return a message of the library with the command line's names for its parameters.
 
     >>> in_options("no 'labels' among 'text', 'tags'; did you mean labels_field='tags'?")
     "no 'labels' among 'text', 'tags'; did you mean --labels-column 'tags'?"

@@ -12,7 +12,7 @@ from umpteen.cli.models import (
     Output,
     Verify,
     changed,
-    check_held_out,
+    check_validated,
     is_tagger,
     load_model,
     load_tagger,
@@ -47,7 +47,7 @@ def evaluate(
       umpteen evaluate model/ test.jsonl --html report.html
     \b
     Out come precision, recall, nDCG and their kin at 1, 3 and 5 labels per text, and how rare
-    labels fare beside frequent ones.
+    labels fare compared to frequent ones.
     """
     if html is not None:
         from umpteen.writing import check_writable
@@ -73,8 +73,8 @@ def tune(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="Texts with labels that the model did not learn from; without, those that fit "
-            "put aside.",
+            help="Texts with labels that the model did not learn from; without, the "
+            "validation split of fit.",
         ),
     ] = None,
     metric: Annotated[
@@ -113,7 +113,7 @@ def tune(
 
 def _tuned(tagger: "Tagger", metric: str, samples: "Samples | None") -> "Thresholds":
     if samples is None:
-        check_held_out(tagger)
+        check_validated(tagger)
         return tagger.tune_thresholds(metric)
     return tagger.tune_thresholds(metric, samples.texts, samples.labels)
 

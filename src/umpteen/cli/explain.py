@@ -30,7 +30,7 @@ def explain(
       umpteen explain model/ "Why does my bread collapse?"
       umpteen explain model/ "Why does my bread collapse?" --label baking
     \b
-    Out come the label's probability, what each word adds to it, and the way through the tree of
+    Out come the label's probability, what each word adds to it, and the path through the tree of
     labels; also the nearest training texts, if fit was told to --keep-texts.
     """
     tagger = load_tagger(model, "explain", verify=verify)

@@ -1,4 +1,4 @@
-"""`umpteen fit`."""
+"""`umpteen fit` and `umpteen estimate`."""
 
 import time
 from pathlib import Path
@@ -98,11 +98,13 @@ def _summarize(
     size = size_on_disk(folder)
     figures = {"model": str(folder), "samples": len(samples), "labels": _n_labels(model)}
     if wants_json(json):
-        show({**figures, "seconds": round(seconds, 3), "bytes": size, **_held_out(model)}, json)
+        show({**figures, "seconds": round(seconds, 3), "bytes": size, **_validation(model)}, json)
         return
     shown = {"time": readable_time(seconds), "size": readable_size(size)}
-    if held_out := _held_out(model):
-        shown["first label right"] = "{:.1%} of {:,} texts put aside".format(*held_out.values())
+    if validation := _validation(model):
+        shown["first label right"] = "{:.1%} of {:,} texts for validation".format(
+            *validation.values()
+        )
     elif is_tagger(model) and model.calibrate:
         shown["scores"] = "not probabilities, which take 50 texts or more"
     show(figures | shown, json)
@@ -114,10 +116,49 @@ def _n_labels(model: Any) -> int:
     return len(model.label_names_.ids) if is_tagger(model) else model.n_labels_
 
 
-def _held_out(model: Any) -> dict[str, float]:
-    """How often the best label is right, on the texts that calibration put aside."""
-    held_out = getattr(model, "held_out_", None)
-    if held_out is None:
+def _validation(model: Any) -> dict[str, float]:
+    """How often the best label is right on the validation split."""
+    validated = getattr(model, "validated_", None)
+    if validated is None:
         return {}
-    share = round(float(held_out.hits[:, 0].mean()), 4)
-    return {"first_label_right": share, "put_aside": len(held_out.hits)}
+    share = round(float(validated.hits[:, 0].mean()), 4)
+    return {"first_label_right": share, "validation_texts": len(validated.hits)}
+
+
+@reads_file
+def estimate(
+    file: File,
+    reading: Reading,
+    trees: Trees = 1,
+    prune: Prune = 0.1,
+    jobs: Jobs = -1,
+    json: Json = None,
+) -> None:
+    """Tell what fit would need: memory, space on disk, time.
+
+    \b
+    Example:
+      umpteen estimate train.jsonl
+    \b
+    Out come rough figures for the classifier, from a small part of the work. A model of texts
+    also keeps words and samples; and learning probabilities, which fit does unless told
+    --no-calibrate, doubles the time.
+    """
+    samples = reading.read_labelled(file)
+    note_compiling(OF_FIT)
+    classifier = new_classifier(samples.texts is not None, trees, prune, None, 0, jobs)
+    if samples.texts is None:
+        found = classifier.estimate(samples.X, samples.Y)
+    else:
+        from umpteen.tagger import Tagger
+
+        found = Tagger(classifier).estimate(samples.texts, samples.labels)
+    if wants_json(json):
+        show(vars(found), json)
+        return
+    figures = {
+        "memory on top of the data": readable_size(found.memory),
+        "classifier on disk": readable_size(found.model_size),
+        "training time": readable_time(found.seconds),
+    }
+    show(figures, json)

@@ -44,7 +44,7 @@ def add_labels(
     --output.
     """
     from umpteen.data import read_label_texts
-    from umpteen.tagger.new_labels import examples_of
+    from umpteen.tagger.growth import examples_of
 
     folder = output or model
     # Report a wrong model before the texts are read.
@@ -127,12 +127,12 @@ def remove_labels(
 def _new_names(tagger: Any, file: Path, labels: list[list[str]]) -> list[str]:
     """The labels that the model does not know."""
     given = {name for names in labels for name in names}
-    known = given & tagger.label_names_.ids.keys()
-    if known == given:
-        raise UsageError(f"{file} has no new label: the model knows all {len(known):,} of them")
-    if known:
-        say(f"known labels passed over: {len(known):,}, such as {min(known)!r}")
-    return sorted(given - known)
+    present = given & tagger.label_names_.ids.keys()
+    if present == given:
+        raise UsageError(f"{file} has no new label: the model has all {len(present):,} of them")
+    if present:
+        say(f"labels of the model passed over: {len(present):,}, such as {min(present)!r}")
+    return sorted(given - present)
 
 
 def _of_names(texts: dict[str, str], names: list[str]) -> dict[str, str]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from umpteen.cli.reading import Reading, is_stdin, stdin_descriptor
 from umpteen.data import Samples
 from umpteen.data.formats.compression import compression_of_content
+from umpteen.data.formats.files import FORMATS, check_options, format_to_read
 from umpteen.data.formats.json_objects import is_array
-from umpteen.data.formats.known import FORMATS, check_options, format_to_read
 from umpteen.data.formats.records import Record, batches
 from umpteen.data.formats.source import Source, open_source, whole_lines
 from umpteen.errors import DataFormatError
@@ -24,9 +24,9 @@ _LINE_BY_LINE = (_LINES, "jsonl", "fasttext")
 
 
 def stream_texts(path: Path, reading: Reading) -> Iterator[Samples]:
-    """Texts in batches; on stdin, a line is answered as soon as it is there.
+    """Yield texts in batches; on stdin, a line is answered as soon as it is there.
 
-    What looks like no known format is taken as plain lines of text. Labels are passed over,
+    What looks like none of the formats is taken as plain lines of text. Labels are passed over,
     whatever they look like: a file of answers may come again.
     """
     if is_stdin(path):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read_matrices(file: Path, reading: Reading, classifier: Any) -> "Samples":
-    """The samples of a file, as wide as the model: svmlight files end at the last id they use."""
+    """Return the samples of a file, as wide as the model: svmlight files end at their last id."""
     samples = reading.read(file)
     if samples.X is None:
         raise UsageError(
@@ -28,7 +28,7 @@ def read_matrices(file: Path, reading: Reading, classifier: Any) -> "Samples":
 def answer_matrix(
     classifier: Any, file: Path, reading: Reading, k: int | None, threshold: float | str | None
 ) -> Iterator[tuple["Samples", list[Any]]]:
-    """The samples of a file and the numbers of their labels, with scores."""
+    """Yield the samples of a file and the numbers of their labels, with scores."""
     from umpteen.tagger.tagger import _K, _K_BY_THRESHOLD
 
     if isinstance(threshold, str):

@@ -34,7 +34,7 @@ atexit.register(_at_exit.close)
 
 
 def load_model(path: Path, verify: bool | None = None) -> Any:
-    """The model in a folder."""
+    """Load the model in a folder."""
     from umpteen.base import ExtremeClassifier
     from umpteen.storage import load
 
@@ -63,7 +63,7 @@ def load_tagger(
 @contextmanager
 def changed(path: Path, output: Path | None, verify: bool | None) -> Iterator[Any]:
     """Yield the model in a folder and save it afterwards: in place under a lock, or in `output`."""
-    from umpteen.storage.editing import edit
+    from umpteen.storage import edit
 
     if output is None or (output.exists() and output.samefile(path)):
         with edit(path, verify=verify) as model:
@@ -74,14 +74,14 @@ def changed(path: Path, output: Path | None, verify: bool | None) -> Iterator[An
     model.save(output)
 
 
-def check_held_out(tagger: "Tagger") -> None:
-    """Refuse a model whose fit put no texts aside, by which goals are judged."""
-    if tagger.held_out_ is not None:
+def check_validated(tagger: "Tagger") -> None:
+    """Refuse a model without a validation split, on which goals are reached."""
+    if tagger.validated_ is not None:
         return
     reason = (
-        "the model was fitted on too few texts to put some aside (fit does so from 50 on)"
+        "the model was fitted on too few texts for a validation split (which takes 50)"
         if tagger.calibrate
-        else "the model was fitted with --no-calibrate, which puts no texts aside"
+        else "the model was fitted with --no-calibrate, which draws no validation split"
     )
     raise UsageError(
         f"{reason}: tune it on a file of texts and labels that it did not learn from: "
@@ -90,7 +90,7 @@ def check_held_out(tagger: "Tagger") -> None:
 
 
 def is_tagger(model: Any) -> bool:
-    """Whether a model knows texts and names."""
+    """Return whether a model learned from texts and names."""
     from umpteen.tagger import Tagger
 
     return isinstance(model, Tagger)

@@ -17,12 +17,12 @@ Json = Annotated[
 
 
 def wants_json(choice: bool | None) -> bool:
-    """What was asked for, or else what suits whoever reads stdout."""
+    """Return what was asked for, or else what suits whoever reads stdout."""
     return not sys.stdout.isatty() if choice is None else choice
 
 
 def show(record: Mapping[str, Any], choice: bool | None, rendered: Any = None) -> None:
-    """One result: the record as a line of JSON, or what stands for it on a terminal."""
+    """Print one result: as a line of JSON, or what stands for it on a terminal."""
     if wants_json(choice):
         print(as_line(record))
     elif rendered is not None:
@@ -34,29 +34,30 @@ def show(record: Mapping[str, Any], choice: bool | None, rendered: Any = None) -
 
 
 def show_figures(figures: Mapping[str, Any]) -> None:
-    """Names on the left, values on the right."""
+    """Print names on the left and values on the right."""
     width = max(map(len, figures))
     for name, value in figures.items():
         print(f"{name.replace('_', ' '):<{width}}  {_readable(value)}")
 
 
 def as_line(record: Mapping[str, Any]) -> str:
-    """JSON on a single line, numpy's numbers included."""
+    """Return JSON on a single line, numpy's numbers included."""
     return json.dumps(record, ensure_ascii=False, default=lambda value: value.tolist())
 
 
 def one_line(text: str) -> str:
-    """A text from who knows where, safe to print on a terminal."""
+    """Return a text in a form that is safe to print on a terminal."""
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
 def size_on_disk(folder: Path) -> int:
-    """Bytes of the files in a model's folder."""
+    """Return how many bytes the files in a model's folder have."""
     return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
 
 
 def readable_size(n_bytes: float) -> str:
-    """
+    """Return a number of bytes as people read it.
+
     >>> readable_size(2_450_000), readable_size(12)
     ('2.5 MB', '12 bytes')
     """
@@ -68,7 +69,8 @@ def readable_size(n_bytes: float) -> str:
 
 
 def readable_time(seconds: float) -> str:
-    """
+    """Return a number of seconds as people read it.
+
     >>> readable_time(3.14), readable_time(600)
     ('3.1 s', '10 min')
     """

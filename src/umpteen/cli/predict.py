@@ -10,7 +10,7 @@ import typer
 
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import answer_matrix
-from umpteen.cli.models import Model, Verify, check_held_out, is_tagger, load_model
+from umpteen.cli.models import Model, Verify, check_validated, is_tagger, load_model
 from umpteen.cli.output import Json, as_line, one_line, wants_json
 from umpteen.cli.reading import Reading, is_stdin, reads_file, stdin_descriptor
 from umpteen.cli.settings import in_shares
@@ -77,7 +77,7 @@ def predict(
     if no_text:
         records = ({**record, "text": None} for record in records)
     if output is not None:
-        from umpteen.data.formats.sink import open_sink
+        from umpteen.data.formats.compression import open_sink
 
         with open_sink(output) as sink:
             for record in records:
@@ -149,14 +149,14 @@ def _check(limits: Limits, tagger: Any) -> None:
     from umpteen.tagger.thresholds import METRICS
 
     if isinstance(limits.threshold, str) and limits.threshold != "tuned":
-        check_held_out(tagger)
+        check_validated(tagger)
     try:
         tagger.predict([], *limits)
     except ParameterError as problem:
         if not str(problem).startswith("metric="):
             raise
         raise UsageError(
-            f"--threshold {limits.threshold!r} is not known; expected a probability such as 0.7 "
+            f"--threshold {limits.threshold!r} is not possible; expected a probability such as 0.7 "
             f"or 70%, or 'tuned', or a goal: {', '.join(METRICS)} (with any share)"
         ) from None
 
@@ -167,18 +167,18 @@ def _line(record: dict[str, Any]) -> str:
 
 
 def _print_table(records: Iterator[dict[str, Any]]) -> None:
-    """A row for each label, the text (or what there is instead) beside the first."""
+    """A row for each label, the text (or what there is instead) in front of the first."""
     width = os.get_terminal_size().columns if sys.stdout.isatty() else 80
     left = max(20, width // 2)
     right = max(10, width - left - _SCORE - 5)
     print(f"{'text':<{left}}  {'score':>{_SCORE}}  label")
     for number, record in enumerate(records, 1):
-        beside = one_line(record["text"] or record["id"] or f"{number:,}")
+        lead = one_line(record["text"] or record["id"] or f"{number:,}")
         for tag in record["labels"] or [{"label": "-", "score": None}]:
             score = "" if tag["score"] is None else f"{tag['score']:.2f}"
             label = _cut(one_line(str(tag["label"])), right).rstrip()
-            print(f"{_cut(beside, left)}  {score:>{_SCORE}}  {label}")
-            beside = ""
+            print(f"{_cut(lead, left)}  {score:>{_SCORE}}  {label}")
+            lead = ""
         sys.stdout.flush()
 
 

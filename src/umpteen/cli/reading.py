@@ -41,14 +41,14 @@ class Reading:
     options: dict[str, Any]
 
     def read(self, path: Path, **more: Any) -> "Samples":
-        """Everything that the file holds."""
+        """Read everything that the file holds."""
         from umpteen import data
 
         file: Any = Stdin() if is_stdin(path) else path
         return data.read(file, format=self.format, **self.options, **more)
 
     def read_labelled(self, path: Path) -> "Samples":
-        """Everything that the file holds, which must be some samples with labels."""
+        """Read everything that the file holds, which must be some samples with labels."""
         samples = self.read(path)
         if len(samples) == 0:
             raise UsageError(f"{path} is empty: expected a line for each text, such as {EXAMPLE}")
@@ -60,14 +60,14 @@ class Reading:
         return samples
 
     def read_labelled_texts(self, path: Path) -> "Samples":
-        """The same, for a model that learned from texts."""
+        """Read samples with labels for a model that learned from texts."""
         samples = self.read_labelled(path)
         if samples.texts is None:
             raise UsageError(f"the model learned from texts, but {path} holds matrices")
         return samples
 
     def stream(self, path: Path, **more: Any) -> "Iterator[Samples]":
-        """The file in batches."""
+        """Yield the file in batches."""
         from umpteen import data
 
         return data.stream(path, format=self.format, **self.options, **more)
@@ -79,7 +79,7 @@ class Stdin:
     name = "stdin"
 
     def read(self, size: int) -> bytes:
-        """Some bytes, at most `size`; none at the end."""
+        """Read everything that the file holds."""
         return os.read(stdin_descriptor(), min(size, _MOST_AT_ONCE))
 
 
@@ -91,7 +91,7 @@ def stdin_descriptor() -> int:
 
 
 def is_stdin(path: Path) -> bool:
-    """Whether `-` was given for a file."""
+    """Return whether `-` was given for a file."""
     return str(path) == "-"
 
 

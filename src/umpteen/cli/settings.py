@@ -29,7 +29,7 @@ Prune = Annotated[
 def new_classifier(
     of_texts: bool, trees: int, prune: float, memory: str | None, seed: int, jobs: int
 ) -> "LabelTree":
-    """The classifier that these options ask for."""
+    """Return the classifier that these options ask for."""
     from umpteen.linear import LabelTree
 
     kind = LabelTree.for_texts if of_texts else LabelTree
@@ -39,7 +39,7 @@ def new_classifier(
 
 
 def in_shares(text: str) -> str:
-    """Percent as shares of one.
+    """Return percent as shares of one.
 
     >>> in_shares("70%"), in_shares("precision@92.5 %"), in_shares("0.7")
     ('0.7', 'precision@0.925', '0.7')

@@ -1,4 +1,4 @@
-"""Data: data sets by name, made up, or read from files; labels known per group only."""
+"""Data: data sets by name, made up, or read from files; labels per group of samples."""
 
 from umpteen.data.dataset import Dataset
 from umpteen.data.formats import read, read_label_texts, stream, write

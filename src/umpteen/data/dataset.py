@@ -1,4 +1,4 @@
-"""Dataset: a training part, perhaps a dev and a test part, and the labels they share."""
+"""Dataset: a training split, perhaps a dev and a test split, and the labels they share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Part:
-    """One part of a data set: `texts` or features `X`, with their labels `Y`."""
+class Split:
+    """One split of a data set (train, dev, test): `texts` or features `X`, with labels `Y`."""
 
     Y: csr_matrix
     X: Any = None
@@ -39,7 +39,7 @@ class Part:
 
     def __repr__(self) -> str:
         inputs = "texts" if self.texts is not None else f"X {np.shape(self.X)}"
-        return f"<Part: {len(self):,} samples, {inputs}, {self.Y.shape[1]:,} labels>"
+        return f"<Split: {len(self):,} samples, {inputs}, {self.Y.shape[1]:,} labels>"
 
     @property
     def labels(self) -> list[list[str]]:
@@ -61,8 +61,8 @@ class Part:
             )
         return self.Y.indices.astype(np.int64)
 
-    def take(self, rows: npt.NDArray[np.integer]) -> "Part":
-        """The samples with these row numbers, in this order."""
+    def take(self, rows: npt.NDArray[np.integer]) -> "Split":
+        """Return the samples with these row numbers, in this order."""
         return replace(
             self,
             Y=self.Y[rows],
@@ -74,7 +74,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Samples in parts, with one numbering of labels for all.
+    """Samples in splits (train, dev, test), with one numbering of labels for all.
 
     Label ids: the labels of train in alphabetical order come first, then those that only dev or
     test have (nothing can learn them from samples, but evaluation counts them as relevant),
@@ -88,9 +88,9 @@ class Dataset:
     Dataset('dataset': 2 train, 1 test, 3 labels)
     """
 
-    train: Part
-    dev: Part | None = None
-    test: Part | None = None
+    train: Split
+    dev: Split | None = None
+    test: Split | None = None
     name: str = "dataset"
     label_names: list[str] | None = None
     label_texts: list[str] | None = None
@@ -106,7 +106,7 @@ class Dataset:
         label_texts: Mapping[str, str] | None = None,
         name: str = "dataset",
     ) -> Self:
-        """Number the labels of all parts alike; parts narrower than others are widened.
+        """Number the labels of all splits alike; splits narrower than others are widened.
 
         Dev and test may be unlabelled: their `Y` is empty then. Samples that come with numbers
         (`Y`) keep them, and then `label_texts` is by number: `{"0": "text of label 0"}`.
@@ -114,32 +114,32 @@ class Dataset:
         if train.labels is None and train.Y is None:
             raise LabelsError("the samples of train have no labels; there is nothing to learn")
         given = {"train": train, "dev": dev, "test": test}
-        samples = {part: one for part, one in given.items() if one is not None}
+        samples = {split: one for split, one in given.items() if one is not None}
         names = label_vocabulary(samples.values(), label_texts or {})
         Ys = numbered(list(samples.values()), names)
         Xs = widened([one.X for one in samples.values()])
-        parts = {
-            part: Part(Y=Y, X=X, texts=one.texts, ids=one.ids, label_names=names)
-            for (part, one), Y, X in zip(samples.items(), Ys, Xs, strict=True)
+        splits = {
+            split: Split(Y=Y, X=X, texts=one.texts, ids=one.ids, label_names=names)
+            for (split, one), Y, X in zip(samples.items(), Ys, Xs, strict=True)
         }
         texts = None
         if label_texts is not None:
-            known = names if names is not None else map(str, range(Ys[0].shape[1]))
-            texts = [label_texts.get(label, "") for label in known]
+            labels = names if names is not None else map(str, range(Ys[0].shape[1]))
+            texts = [label_texts.get(label, "") for label in labels]
         return cls(
-            train=parts["train"],
-            dev=parts.get("dev"),
-            test=parts.get("test"),
+            train=splits["train"],
+            dev=splits.get("dev"),
+            test=splits.get("test"),
             name=name,
             label_names=names,
             label_texts=texts,
         )
 
     @property
-    def parts(self) -> dict[str, Part]:
-        """The parts that there are, by name."""
+    def splits(self) -> dict[str, Split]:
+        """The splits that there are, by name."""
         given = {"train": self.train, "dev": self.dev, "test": self.test}
-        return {name: part for name, part in given.items() if part is not None}
+        return {name: split for name, split in given.items() if split is not None}
 
     @property
     def n_labels(self) -> int:
@@ -147,19 +147,19 @@ class Dataset:
         return int(self.train.Y.shape[1])
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{len(part):,} {name}" for name, part in self.parts.items())
+        sizes = ", ".join(f"{len(split):,} {name}" for name, split in self.splits.items())
         return f"Dataset({self.name!r}: {sizes}, {self.n_labels:,} labels)"
 
     def describe(self) -> "Description":
-        """Its sizes and how its labels are spread: prints as a table, plots, or gives a dict."""
+        """Describe sizes and the spread of labels: a table to print, a plot, or a dict."""
         from umpteen.data.describe import describe
 
         return describe(self)
 
     def split(self, dev: float = 0.1, random_state: int = 0) -> "Dataset":
-        """A data set whose dev part is a random share of train.
+        """Return a data set whose dev split is a random share of train.
 
-        Labels that had all of their samples drawn into dev are then unknown to train, as it
+        Labels that had all of their samples drawn into dev are then missing in train, as it
         happens with labels of tomorrow.
 
         >>> samples = Samples(texts=list("abcd"), labels=[["x"], ["y"], ["x"], ["y"]])
@@ -168,7 +168,7 @@ class Dataset:
         """
         if self.dev is not None:
             raise ParameterError(
-                f"{self!r} has a dev part already; to draw another, first put it aside with "
+                f"{self!r} has a dev split already; to draw another, first remove it with "
                 "dataclasses.replace(dataset, dev=None)"
             )
         drawn, kept = _drawn(len(self.train), dev, random_state)
@@ -180,7 +180,7 @@ def _drawn(n_samples: int, share: float, seed: int) -> Sequence[npt.NDArray[np.i
     if not 0 < share < 1 or n_samples < 2:
         raise ParameterError(
             f"dev={share!r} of {n_samples:,} samples is not possible: it is a share between 0 "
-            "and 1, and both parts need a sample"
+            "and 1, and both splits need a sample"
         )
     n_drawn = min(max(1, round(share * n_samples)), n_samples - 1)
     order = np.random.default_rng(seed).permutation(n_samples)

@@ -15,7 +15,7 @@ from umpteen.writing import save_picture
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from umpteen.data.dataset import Dataset, Part
+    from umpteen.data.dataset import Dataset, Split
 
 _ROWS = {
     "n_samples": "samples",
@@ -39,7 +39,7 @@ _ROWS = {
 
 @dataclass(frozen=True)
 class Description:
-    """Figures of each part of a data set; prints as a table."""
+    """Figures of each split of a data set; prints as a table."""
 
     name: str
     n_labels: int
@@ -47,17 +47,17 @@ class Description:
     frequencies: Mapping[str, npt.NDArray[np.int64]]
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as plain numbers, by part."""
-        parts = {part: dict(figures) for part, figures in self.figures.items()}
-        return {"name": self.name, "n_labels": self.n_labels, "parts": parts}
+        """Return the figures of each split as plain numbers."""
+        splits = {split: dict(figures) for split, figures in self.figures.items()}
+        return {"name": self.name, "n_labels": self.n_labels, "splits": splits}
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw label frequency against rank, both logarithmic, into an image file."""
         figure = require("matplotlib.figure", "plots").Figure(figsize=(6, 4))
         axes = figure.subplots()
-        for part, counts in self.frequencies.items():
+        for split, counts in self.frequencies.items():
             if len(counts):
-                axes.loglog(np.arange(1, len(counts) + 1), counts, label=part)
+                axes.loglog(np.arange(1, len(counts) + 1), counts, label=split)
         axes.set(title=self.name, xlabel="label, most frequent first", ylabel="samples")
         axes.legend()
         save_picture(figure, path, bbox_inches="tight", dpi=150)
@@ -66,8 +66,8 @@ class Description:
         from rich.table import Table
 
         table = Table("", title=f"{self.name}: {self.n_labels:,} labels")
-        for part in self.figures:
-            table.add_column(part, justify="right")
+        for split in self.figures:
+            table.add_column(split, justify="right")
         for key, title in _ROWS.items():
             if any(key in figures for figures in self.figures.values()):
                 cells = (figures.get(key) for figures in self.figures.values())
@@ -84,28 +84,28 @@ class Description:
 
 
 def describe(dataset: "Dataset") -> Description:
-    """The figures of each part of `dataset`."""
+    """Return the figures of each split of `dataset`."""
     seen = _frequencies(dataset.train.Y) > 0
     figures = {
-        name: _inputs(part) | _labels(part.Y) | _unseen(name, part.Y, seen)
-        for name, part in dataset.parts.items()
+        name: _inputs(split) | _labels(split.Y) | _unseen(name, split.Y, seen)
+        for name, split in dataset.splits.items()
     }
     frequencies = {
         name: -np.sort(-counts[counts > 0])
-        for name, part in dataset.parts.items()
-        for counts in [_frequencies(part.Y)]
+        for name, split in dataset.splits.items()
+        for counts in [_frequencies(split.Y)]
     }
     return Description(dataset.name, dataset.n_labels, figures, frequencies)
 
 
-def _inputs(part: "Part") -> dict[str, float]:
-    figures: dict[str, float] = {"n_samples": len(part)}
-    if part.texts is not None:
-        figures["words_per_text"] = _mean(np.array([len(text.split()) for text in part.texts]))
+def _inputs(split: "Split") -> dict[str, float]:
+    figures: dict[str, float] = {"n_samples": len(split)}
+    if split.texts is not None:
+        figures["words_per_text"] = _mean(np.array([len(text.split()) for text in split.texts]))
     else:
-        figures["n_features"] = int(np.prod(part.X.shape[1:]))
-        if isinstance(part.X, csr_matrix):
-            figures["features_per_sample"] = _mean(np.diff(part.X.indptr))
+        figures["n_features"] = int(np.prod(split.X.shape[1:]))
+        if isinstance(split.X, csr_matrix):
+            figures["features_per_sample"] = _mean(np.diff(split.X.indptr))
     return figures
 
 
@@ -154,7 +154,7 @@ def _coverage(Y: csr_matrix, counts: npt.NDArray[np.int64]) -> float:
 
 
 def zipf_exponent(counts: npt.NDArray[Any]) -> float:
-    """The power at which label frequency falls with rank: 0 is flat, 1 is Zipf's law.
+    """Return the power at which label frequency falls with rank: 0 is flat, 1 is Zipf's law.
 
     A line through the logarithms at ranks 1, 2, 4, ..., so that head and tail weigh alike.
 

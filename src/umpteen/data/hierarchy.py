@@ -14,7 +14,7 @@ _WORDS_PER_NODE = 8  # three random bits choose one
 
 
 @dataclass(frozen=True)
-class Hierarchy:
+class SyntheticHierarchy:
     """Labels by position: `branching` neighbours share a parent, and so on, `depth` times.
 
     Each label and each ancestor has a few words of its own.
@@ -36,8 +36,8 @@ class Hierarchy:
         exponent: float,
         branching: int,
         depth: int,
-    ) -> "Hierarchy":
-        """Frequencies follow a power law; who is frequent has nothing to do with who is near."""
+    ) -> "SyntheticHierarchy":
+        """Draw the tree, and frequencies that follow a power law and ignore the tree."""
         frequency = (1.0 + rng.permutation(n_labels)) ** -exponent
         cumulative = np.concatenate([[0.0], np.cumsum(frequency)])
         sizes = [-(-n_labels // branching**level) for level in range(depth + 1)]
@@ -46,11 +46,11 @@ class Hierarchy:
         return cls(n_labels, branching, depth, cumulative / cumulative[-1], words, offsets)
 
     def draw_labels(self, rng: np.random.Generator, size: int) -> Ints:
-        """Labels as often as their frequency says."""
+        """Draw labels as often as their frequency says."""
         return self._at(rng.random(size))
 
     def draw_relatives(self, rng: np.random.Generator, labels: Ints) -> Ints:
-        """For each label another under the same ancestor: a near one mostly, sometimes any."""
+        """Draw for each label another under the same ancestor: mostly a near one, sometimes any."""
         span = self._spans()[1 + _levels(rng.integers(2**16, size=len(labels)), self.depth)]
         first = labels // span * span
         last = (first + span).clip(max=self.n_labels)
@@ -58,7 +58,7 @@ class Hierarchy:
         return self._at(low + rng.random(len(labels)) * (high - low))
 
     def draw_words(self, rng: np.random.Generator, labels: Ints) -> npt.NDArray[np.int32]:
-        """For each label a word: its own every other time, else one of its ancestors'."""
+        """Draw for each label a word: its own every other time, else one of its ancestors'."""
         draw = rng.integers(2**16, size=len(labels), dtype=np.uint16)
         level = _levels(draw >> 3, self.depth)
         node = self.offsets[level] + labels // self._spans()[level]
@@ -66,7 +66,7 @@ class Hierarchy:
         return words
 
     def label_features(self, n_features: int) -> csr_matrix:
-        """All words that a label may use, the rarer uses with less weight, unit length."""
+        """Return all words that a label may use, rarer uses with less weight, of unit length."""
         positions = np.arange(self.n_labels)
         levels = range(self.depth + 1)
         nodes = [self.offsets[level] + positions // self.branching**level for level in levels]

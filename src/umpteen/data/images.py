@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,18 @@ _UNSIGNED_BYTES = 0x08
 
 
 def find_images(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """For each part that is there, its file of images and its file of labels."""
+    """Return for each split that is there its file of images and its file of labels."""
     found = {}
-    for part, prefix in _PREFIXES.items():
+    for split, prefix in _PREFIXES.items():
         images = _either(folder / f"{prefix}-images-idx3-ubyte")
         if images is not None:
             labels = _either(folder / f"{prefix}-labels-idx1-ubyte")
-            found[part] = images, labels or folder / f"{prefix}-labels-idx1-ubyte"
+            found[split] = images, labels or folder / f"{prefix}-labels-idx1-ubyte"
     return found
 
 
 def read_images(images: Path, labels: Path) -> Samples:
-    """Images as `X` `(n, 1, height, width)`, float32 from 0 to 1; their classes as labels."""
+    """Read images as `X` `(n, 1, height, width)`, float32 from 0 to 1; classes as labels."""
     pixels, classes = read_idx(images, n_dimensions=3), read_idx(labels, n_dimensions=1)
     if len(pixels) != len(classes):
         raise DataFormatError(
@@ -38,7 +39,7 @@ def read_images(images: Path, labels: Path) -> Samples:
 
 
 def read_idx(path: Path, n_dimensions: int) -> npt.NDArray[np.uint8]:
-    """The array in an idx file of unsigned bytes, plain or gzipped."""
+    """Read the array in an idx file of unsigned bytes, plain or gzipped."""
     data = _content(path)
     header = 4 + 4 * n_dimensions
     if data[:4] != bytes([0, 0, _UNSIGNED_BYTES, n_dimensions]) or len(data) < header:
@@ -47,20 +48,13 @@ def read_idx(path: Path, n_dimensions: int) -> npt.NDArray[np.uint8]:
             f"unsigned bytes with {n_dimensions} dimension(s): 00 00 08 {n_dimensions:02x}"
         )
     shape = tuple(int(size) for size in np.frombuffer(data, ">u4", n_dimensions, offset=4))
-    expected = _product(shape)
+    expected = prod(shape)
     if len(data) - header != expected:
         raise DataFormatError(
             f"{path} announces {shape}, that is {expected:,} bytes, but has "
             f"{len(data) - header:,}; it is cut short or damaged: get it again"
         )
     return np.frombuffer(data, np.uint8, offset=header).reshape(shape)
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product
 
 
 def _either(path: Path) -> Path | None:

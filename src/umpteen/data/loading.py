@@ -10,16 +10,16 @@ from umpteen.data.images import find_images, read_images
 from umpteen.errors import DataFormatError, DatasetNotFoundError, ParameterError
 
 _VARIABLE = "UMPTEEN_DATA"
-_PARTS = ("train", "dev", "test")
+_SPLITS = ("train", "dev", "test")
 _LAYOUT = (
-    "A data set is a folder with a file train.* (and dev.*, test.* if there are such parts) in "
+    "A data set is a folder with a file train.* (and dev.*, test.* if there are such splits) in "
     "any format that umpteen.data.read knows, such as train.jsonl, and perhaps labels.* with the "
     "labels' own texts; or image files such as train-images-idx3-ubyte.gz"
 )
 
 
 def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
-    """A data set by its name.
+    """Load a data set by its name.
 
     `"pydocs"` is built in: the documentation of the installed Python libraries. Any other name
     is a folder under `folder` (default: the environment variable `UMPTEEN_DATA`), such as
@@ -42,7 +42,7 @@ def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
 
 
 def names(folder: str | PathLike[str] | None = None) -> list[str]:
-    """The data sets that `load` finds, the built-in one first.
+    """Return the data sets that `load` finds, the built-in one first.
 
     >>> names()[0]
     'pydocs'
@@ -100,17 +100,17 @@ def _load_folder(place: Path, name: str) -> Dataset:
         from umpteen.data.formats import read, read_label_texts
 
         files = dict(_one_file_each(place))
-        parts = {part: read(files[part]) for part in _PARTS if part in files}
+        splits = {split: read(files[split]) for split in _SPLITS if split in files}
         label_texts = read_label_texts(files["labels"]) if "labels" in files else None
     else:
-        parts = {part: read_images(*images) for part, images in find_images(place).items()}
+        splits = {split: read_images(*images) for split, images in find_images(place).items()}
     return Dataset.from_samples(
-        parts["train"], parts.get("dev"), parts.get("test"), label_texts=label_texts, name=name
+        splits["train"], splits.get("dev"), splits.get("test"), label_texts=label_texts, name=name
     )
 
 
 def _one_file_each(place: Path) -> Iterator[tuple[str, Path]]:
-    for stem in (*_PARTS, "labels"):
+    for stem in (*_SPLITS, "labels"):
         files = _files(place, stem)
         if len(files) > 1:
             names = " and ".join(path.name for path in files)

@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The samples of one file or one part of a data set.
+    """The samples of one file or one split of a data set.
 
     Either texts with label names (`texts`, `labels`), or numbers (`X`, `Y`). Without labels,
     `labels` and `Y` are None.

@@ -5,8 +5,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
-from umpteen.data.dataset import Dataset, Part
-from umpteen.data.hierarchy import Hierarchy, Ints
+from umpteen.data.dataset import Dataset, Split
+from umpteen.data.hierarchy import Ints, SyntheticHierarchy
 from umpteen.errors import ParameterError
 
 _CHUNK = 2**15  # samples drawn at a time, which bounds the memory for drawing
@@ -28,7 +28,7 @@ def make_extreme(
     test_fraction: float = 0.2,
     random_state: int = 0,
 ) -> Dataset:
-    """Samples whose words tell their labels, with the long tail of real data.
+    """Make up samples whose words tell their labels, with the long tail of real data.
 
     Label frequency falls with rank to the power of `-exponent`. Labels stand in a hidden tree:
     `branching` of them share a parent, `depth` times. A label has words of its own and uses
@@ -55,7 +55,7 @@ def make_extreme(
     _check_range("noise", noise, 0, 1)
     _check_range("test_fraction", test_fraction, 0, 1 - 1 / n_samples)
     rng = np.random.default_rng(random_state)
-    hierarchy = Hierarchy.draw(rng, n_labels, n_features, exponent, branching, depth)
+    hierarchy = SyntheticHierarchy.draw(rng, n_labels, n_features, exponent, branching, depth)
     n_train = n_samples - round(test_fraction * n_samples)
     main = _main_labels(rng, hierarchy, n_samples, n_train)
     Y = _labels(rng, hierarchy, main, labels_per_sample)
@@ -64,8 +64,8 @@ def make_extreme(
     ids = rng.permutation(n_labels).astype(np.int32)  # an id must not tell who is near
     words = hierarchy.label_features(n_features)[np.argsort(ids)] if label_features else None
     return Dataset(
-        train=_part(X[:n_train], Y[:n_train], ids),
-        test=_part(X[n_train:], Y[n_train:], ids) if n_train < n_samples else None,
+        train=_split(X[:n_train], Y[:n_train], ids),
+        test=_split(X[n_train:], Y[n_train:], ids) if n_train < n_samples else None,
         name="extreme",
         label_features=words,
     )
@@ -77,7 +77,7 @@ def _check_range(name: str, value: float, low: float, high: float) -> None:
 
 
 def _main_labels(
-    rng: np.random.Generator, hierarchy: Hierarchy, n_samples: int, n_train: int
+    rng: np.random.Generator, hierarchy: SyntheticHierarchy, n_samples: int, n_train: int
 ) -> Ints:
     """One label per sample; repeats in train give way to labels that were not drawn."""
     labels = hierarchy.draw_labels(rng, n_samples)
@@ -91,7 +91,7 @@ def _main_labels(
 
 
 def _labels(
-    rng: np.random.Generator, hierarchy: Hierarchy, main: Ints, per_sample: float
+    rng: np.random.Generator, hierarchy: SyntheticHierarchy, main: Ints, per_sample: float
 ) -> csr_matrix:
     """The main label of each sample and its relatives."""
     chunks = [main[start : start + _CHUNK] for start in range(0, len(main), _CHUNK)]
@@ -104,7 +104,7 @@ def _labels(
 
 
 def _with_relatives(
-    rng: np.random.Generator, hierarchy: Hierarchy, main: Ints, per_sample: float
+    rng: np.random.Generator, hierarchy: SyntheticHierarchy, main: Ints, per_sample: float
 ) -> tuple[Ints, Ints]:
     """How many labels each sample has, and the labels; four times are drawn, for repeats."""
     wanted = 1 + rng.poisson(per_sample - 1, size=len(main))
@@ -122,7 +122,7 @@ def _with_relatives(
 
 def _features(
     rng: np.random.Generator,
-    hierarchy: Hierarchy,
+    hierarchy: SyntheticHierarchy,
     Y: csr_matrix,
     n_features: int,
     per_sample: int,
@@ -176,7 +176,7 @@ def _weigh(X: csr_matrix, n_train: int) -> None:
     normalize(X, copy=False)
 
 
-def _part(X: csr_matrix, Y: csr_matrix, ids: npt.NDArray[np.int32]) -> Part:
+def _split(X: csr_matrix, Y: csr_matrix, ids: npt.NDArray[np.int32]) -> Split:
     numbered = csr_matrix((Y.data, ids[Y.indices], Y.indptr), shape=Y.shape)
     numbered.sort_indices()
-    return Part(Y=numbered, X=X)
+    return Split(Y=numbered, X=X)

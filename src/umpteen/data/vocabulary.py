@@ -1,4 +1,4 @@
-"""From label names to label ids, the same for every part of a data set."""
+"""From label names to label ids, the same for every split of a data set."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -13,57 +13,57 @@ from umpteen.errors import FeaturesError, LabelsError
 from umpteen.validation import check_labels
 
 
-def label_vocabulary(parts: Iterable[Samples], label_texts: Mapping[str, str]) -> list[str] | None:
-    """Label names by id: those of the first part sorted, then what later parts and texts add.
+def label_vocabulary(splits: Iterable[Samples], label_texts: Mapping[str, str]) -> list[str] | None:
+    """Return label names by id: those of train sorted, then what other splits and texts add.
 
     None where samples come with numbered labels.
 
-    >>> parts = Samples(texts=["a"], labels=[["z", "b"]]), Samples(texts=["b"], labels=[["a"]])
-    >>> label_vocabulary(parts, {"c": "text"})
+    >>> splits = Samples(texts=["a"], labels=[["z", "b"]]), Samples(texts=["b"], labels=[["a"]])
+    >>> label_vocabulary(splits, {"c": "text"})
     ['b', 'z', 'a', 'c']
     """
-    parts = list(parts)
-    if parts[0].labels is None:
+    splits = list(splits)
+    if splits[0].labels is None:
         return None
     ids: dict[str, None] = {}
-    train, *others = [set(chain.from_iterable(part.labels or [])) for part in parts]
+    train, *others = [set(chain.from_iterable(split.labels or [])) for split in splits]
     for names in (train, set().union(*others), set(label_texts)):
         ids.update(dict.fromkeys(sorted(names - ids.keys())))
     return list(ids)
 
 
-def numbered(parts: list[Samples], names: list[str] | None) -> list[csr_matrix]:
-    """The label matrix of each part, all equally wide; a part without labels has empty rows."""
+def numbered(splits: list[Samples], names: list[str] | None) -> list[csr_matrix]:
+    """Return the label matrix of each split, all equally wide; without labels, rows are empty."""
     if names is None:
-        return _as_wide([_given(part) for part in parts])
+        return _as_wide([_given(split) for split in splits])
     ids = {name: i for i, name in enumerate(names)}
-    return [_by_name(part, ids) for part in parts]
+    return [_by_name(split, ids) for split in splits]
 
 
 def widened(features: list[Any]) -> list[Any]:
-    """Features of all parts with the same number of columns: sparse ones get empty columns."""
+    """Return features of all splits, equally wide: sparse ones get empty columns."""
     if any(X is None for X in features) or all(sparse.issparse(X) for X in features):
         return _as_wide(features) if sparse.issparse(features[0]) else features
     widths = {np.shape(X)[1:] for X in features}
     if len(widths) > 1:
-        raise FeaturesError(f"parts have features of different shapes {sorted(widths)}")
+        raise FeaturesError(f"splits have features of different shapes {sorted(widths)}")
     return features
 
 
-def _given(part: Samples) -> csr_matrix:
-    if part.labels is not None:
+def _given(split: Samples) -> csr_matrix:
+    if split.labels is not None:
         raise LabelsError(
-            "train has numbered labels (Y) but another part has label names; use one of the two"
+            "train has numbered labels (Y) but another split has label names; use one of the two"
         )
-    return _no_labels(len(part), 0) if part.Y is None else check_labels(part.Y)
+    return _no_labels(len(split), 0) if split.Y is None else check_labels(split.Y)
 
 
-def _by_name(part: Samples, ids: Mapping[str, int]) -> csr_matrix:
-    if part.labels is None and part.Y is not None:
+def _by_name(split: Samples, ids: Mapping[str, int]) -> csr_matrix:
+    if split.labels is None and split.Y is not None:
         raise LabelsError(
-            "train has label names but another part has numbered labels (Y); use one of the two"
+            "train has label names but another split has numbered labels (Y); use one of the two"
         )
-    rows = part.labels if part.labels is not None else [[]] * len(part)
+    rows = split.labels if split.labels is not None else [[]] * len(split)
     if not rows:
         return _no_labels(0, len(ids))
     return check_labels([[ids[name] for name in row] for row in rows], n_labels=len(ids))

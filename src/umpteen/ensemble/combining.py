@@ -115,7 +115,7 @@ class Choice:
 def choose(candidates: Candidates, Y: csr_matrix, names: Sequence[str], k: int) -> Choice:
     """Choose how to rank, by the nDCG of answers to a validation split.
 
-    Trees are judged on the half of the samples that they did not learn from, then learned again
+    Trees are evaluated on the half of the samples that they did not learn from, then learned again
     from all. One member is kept alone only if it is clearly better than all of them together.
     """
     relevant = found_in(Y, candidates.labels)

@@ -45,17 +45,17 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class MemberPart:
+class MemberContribution:
     """What one member says about a label of a sample.
 
-    `rank` counts from 1, and is None if the member does not offer the label. `part` is by how much
-    the log-odds of the ensemble would fall without the member's offer.
+    `rank` counts from 1, and is None if the member does not offer the label. `contribution` is by
+    how much the log-odds of the ensemble would fall without the member's candidate.
     """
 
     member: str
     score: float
     rank: int | None
-    part: float
+    contribution: float
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,17 @@ class EnsembleExplanation:
 
     label: int
     score: float
-    parts: list[MemberPart]
+    members: list[MemberContribution]
 
     def __str__(self) -> str:
         lines = [
-            f"  {part.part:+.3f}  {part.member}: "
+            f"  {each.contribution:+.3f}  {each.member}: "
             + (
                 "does not offer it"
-                if part.rank is None
-                else f"score {part.score:.3f}, rank {part.rank}"
+                if each.rank is None
+                else f"score {each.score:.3f}, rank {each.rank}"
             )
-            for part in self.parts
+            for each in self.members
         ]
         return "\n".join([f"label {self.label}: {self.score:.3f}", *lines])
 
@@ -169,31 +169,30 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         return self._learn(X, Y, label_features, split, k).answers
 
     def explain(self, x: Any, label: int) -> EnsembleExplanation:
-        """Return each member's part in the score of a label, for one sample."""
+        """Return each member's contribution to the score of a label, for one sample."""
         x = self._check_predict(x)
         label = check_label(label, self.n_labels_)
         candidates = self._joined([each._topk(x[:1], self._n_each) for each in self.members_])
         (places,) = np.nonzero(candidates.labels[0] == label)
         names = member_names(self.members_)
         if len(places) == 0:
-            parts = [MemberPart(name, 0.0, None, 0.0) for name in names]
-            return EnsembleExplanation(label, 0.0, parts)
+            absent = [MemberContribution(name, 0.0, None, 0.0) for name in names]
+            return EnsembleExplanation(label, 0.0, absent)
         place = int(places[0])
         score = float(self.combination_.scores(candidates, self._worth())[0, place])
-        score = (
-            score if np.isfinite(score) else 0.0
-        )  # the one member that answers does not offer it
+        if not np.isfinite(score):  # the one member that answers does not offer it
+            score = 0.0
         evidence = candidates.evidence[0, place]
-        parts = [
-            MemberPart(
+        members = [
+            MemberContribution(
                 name,
                 float(evidence[PER_MEMBER * i]),
                 round(1 / evidence[PER_MEMBER * i + 2]) if evidence[PER_MEMBER * i + 2] else None,
-                self._part(candidates, place, i),
+                self._contribution(candidates, place, i),
             )
             for i, name in enumerate(names)
         ]
-        return EnsembleExplanation(label, score, parts)
+        return EnsembleExplanation(label, score, members)
 
     def add_labels(
         self, X: Any = None, Y: Any = None, label_features: Any = None, *,
@@ -233,10 +232,10 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         if split is None:
             choice = Choice(Combination(), {}, _no_answers(k))
         else:
-            held_out = csr_matrix(labels[split])
-            rest = counts - np.bincount(held_out.indices, minlength=len(counts))
+            validation_labels = csr_matrix(labels[split])
+            rest = counts - np.bincount(validation_labels.indices, minlength=len(counts))
             candidates = Candidates.of(answers, rest)
-            choice = choose(candidates, held_out, member_names(members), k)
+            choice = choose(candidates, validation_labels, member_names(members), k)
         self.members_, self.combination_ = members, choice.combination
         self.label_counts_, self.validation_scores_ = counts, choice.tried
         self.n_samples_ = int(labels.shape[0])
@@ -281,7 +280,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     def _joined(self, answers: Sequence[TopK]) -> Candidates:
         return Candidates.of(answers, self.label_counts_)
 
-    def _part(self, candidates: Candidates, place: int, member: int) -> float:
+    def _contribution(self, candidates: Candidates, place: int, member: int) -> float:
         """By how much the log-odds of a candidate fall if a member had not offered it."""
         own = candidates.evidence[:1, place : place + 1]
         lowest = candidates.evidence[0, candidates.labels[0] >= 0, PER_MEMBER * member].min()

@@ -17,7 +17,7 @@ def _cosine(labels, label, dense):
 
 @kernel
 def blend(samples, labels, tree_labels, tree_scores, near_labels, weight, k, n_features):
-    """The `k` best labels by `(tree + weight * cosine) / (1 + weight)`, one row after the other.
+    """Return the `k` best labels by `(tree + weight * cosine) / (1 + weight)`, row by row.
 
     `samples` and `labels` are CSR triples of unit rows; candidates are the tree's labels and
     the near ones, which count zero in the tree unless it names them too.

@@ -89,7 +89,7 @@ def _best_question(sums):
 
 @kernel
 def boosted_margins(rows, features, thresholds, values, base):
-    """The log-odds of rows `(n, features)`; a tree goes right where a feature is above."""
+    """Return the log-odds of rows `(n, features)`; a tree goes right where a feature is above."""
     n_trees, depth = features.shape
     margins = np.empty(len(rows), np.float64)
     for row in range(len(rows)):

@@ -53,7 +53,7 @@ def _step(
 def score_paths(
     indptr, indices, data, n_features, first_row, tree, starts, paths, path_weight, logistic
 ):  # fmt: skip
-    """Logarithms of the scores of the labels that the columns of `paths` end at.
+    """Return logarithms of the scores of the labels that the columns of `paths` end at.
 
     `paths` (layers + 1, entries) are numbers from the root down to labels; entries `starts[i]` to
     `starts[i + 1]` belong to row `first_row + i`. The bits are those of `beam_search`. A node is

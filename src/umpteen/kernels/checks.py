@@ -9,7 +9,7 @@ from umpteen.kernels.compiling import kernel
 
 @kernel
 def is_clean(indptr: Any, indices: Any, data: Any, n_columns: int) -> bool:
-    """Whether a CSR matrix is whole, sorted, free of duplicates, in range and finite."""
+    """Return whether a CSR matrix is whole, sorted, free of duplicates, in range and finite."""
     if len(indptr) == 0 or indptr[0] != 0 or len(indices) != len(data):
         return False
     if indptr[-1] != len(indices):

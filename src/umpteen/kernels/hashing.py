@@ -20,26 +20,26 @@ _ONE: Any = np.uint64(1)
 
 @inlined
 def stir(key: Any, number: Any) -> Any:
-    """The unfinished hash `key` with one more number in it."""
+    """Return the unfinished hash `key` with one more number in it."""
     key = (key ^ number) * _FACTOR
     return key ^ (key >> _HALF)
 
 
 @inlined
 def finish(key: Any) -> Any:
-    """The hash whose every bit depends on all that was stirred into `key`."""
+    """Return the hash whose every bit depends on all that was stirred into `key`."""
     return stir(stir(key, _HALF), _ONE)
 
 
 @inlined
 def join(left: Any, right: Any) -> Any:
-    """The hash of two hashes in this order."""
+    """Return the hash of two hashes in this order."""
     return finish(stir(left * _LEFT_FACTOR, right))
 
 
 @inlined
 def free_slots(n_keys: int) -> Any:
-    """A table in which `n_keys` will take two thirds of the slots at the most."""
+    """Return a table in which `n_keys` will take two thirds of the slots at the most."""
     size = 1
     while 2 * size <= 3 * n_keys:
         size *= 2
@@ -48,7 +48,7 @@ def free_slots(n_keys: int) -> Any:
 
 @inlined
 def find(key: Any, slots: Any, keys: Any) -> Any:
-    """The slot of `key`, or the free one where it would go."""
+    """Return the slot of `key`, or the free one where it would go."""
     mask = np.uint64(len(slots) - 1)
     slot = key & mask
     while slots[slot] != 0 and keys[slots[slot] - 1] != key:
@@ -58,7 +58,7 @@ def find(key: Any, slots: Any, keys: Any) -> Any:
 
 @inlined
 def places(wanted: Any, slots: Any, keys: Any) -> Any:
-    """Where each wanted key stands in `keys`; -1 where it does not."""
+    """Return where each wanted key stands in `keys`; -1 where it does not."""
     found = np.empty(len(wanted), np.int32)
     for i in range(len(wanted)):
         found[i] = slots[find(wanted[i], slots, keys)] - 1
@@ -67,7 +67,7 @@ def places(wanted: Any, slots: Any, keys: Any) -> Any:
 
 @kernel
 def index(keys: Any) -> Any:
-    """The table of `keys`; of equal ones, the last can be found."""
+    """Return the table of `keys`; of equal ones, the last can be found."""
     slots = free_slots(len(keys))
     for place in range(len(keys)):
         slots[find(keys[place], slots, keys)] = place + 1
@@ -76,7 +76,7 @@ def index(keys: Any) -> Any:
 
 @inlined
 def number(keys: Any) -> Any:
-    """Equal keys get equal numbers, counted from 0 by first occurrence.
+    """Give equal keys equal numbers, counted from 0 by first occurrence.
 
     Returns the number of each key, and where each number occurs first.
     """

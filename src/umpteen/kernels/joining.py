@@ -39,7 +39,7 @@ def _find(labels, n, label):
 
 @kernel
 def join_answers(labels, scores):
-    """Candidates of answers `(members, n, k)`, and what each member says about them.
+    """Return candidates of answers `(members, n, k)`, and each member's features of them.
 
     Returns the labels `(n, members * k)` in the order of their ids, filled up with -1, and
     `(n, members * k, 3 * members)`: for each member the label's score, how far it is below the

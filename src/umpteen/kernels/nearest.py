@@ -43,7 +43,7 @@ def keep_nearest(
 def scan_nearest(
     queries: Vectors, vectors: Vectors, present: Any, first: int, k: int
 ) -> tuple[Labels, Scores]:
-    """The best k of a part of the vectors, which begins at id `first`, for a few queries.
+    """Return the best k of some of the vectors, from id `first` on, for a few queries.
 
     One product per query and vector, and each vector is read once: for a single query that is
     all the time there is.
@@ -62,7 +62,7 @@ def scan_nearest(
 
 @njit(nogil=True, cache=True)
 def merge_nearest(labels: Labels, scores: Scores, k: int) -> tuple[Labels, Scores]:
-    """The best k of each row of (queries, any number); -1 is none."""
+    """Return the best k of each row of (queries, any number); -1 is none."""
     best_labels = np.empty((len(labels), k), np.int32)
     best_scores = np.empty((len(labels), k), np.float32)
     for row in range(len(labels)):
@@ -84,7 +84,7 @@ def order_nearest(labels: Labels, scores: Scores, kept: Any) -> None:
 
 @njit(nogil=True, cache=True)
 def rank_candidates(queries: Vectors, vectors: Vectors, candidates: Any) -> tuple[Labels, Scores]:
-    """Candidates (queries, k) in the order of their exact scores; -1 is none."""
+    """Return candidates (queries, k) in the order of their exact scores; -1 is none."""
     n_queries, k = candidates.shape
     labels = np.empty((n_queries, k), np.int32)
     scores = np.empty((n_queries, k), np.float32)
@@ -100,7 +100,7 @@ def rank_candidates(queries: Vectors, vectors: Vectors, candidates: Any) -> tupl
 
 @njit(nogil=True, cache=True)
 def product(left: Any, right: Any) -> Any:
-    """The inner product in float64, rounded once at the end; the same bits everywhere."""
+    """Return the inner product in float64, rounded once at the end; the same bits everywhere."""
     sums = np.zeros(_SUMS, np.float64)
     whole = len(left) - len(left) % _SUMS
     for start in range(0, whole, _SUMS):

@@ -1,4 +1,4 @@
-"""In how many texts each run of words occurs."""
+"""In how many texts each n-gram occurs."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.hashing import number
-from umpteen.kernels.tokens import fold, read_runs
+from umpteen.kernels.tokens import fold, read_ngrams
 
 N_PARTITIONS = 32
 _PARTITION_SHIFT: Any = np.uint64(64 - 5)
@@ -17,31 +17,32 @@ _NONE: Any = np.uint64(0)  # to the left of a single word
 def count_texts(
     text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int, n_columns: int
 ) -> Any:
-    """The different runs of words, and in how many of the texts each occurs.
+    """Return the different n-grams, and in how many of the texts each occurs.
 
-    Returns the runs' hashes, their numbers of texts, the hashes of what they are joined of (0 and
-    its own hash for a single word), and where each partition of them starts: runs stand in order
-    of the first bits of their hashes. Then the different words: hashes, UTF-8, and where each ends.
+    Returns the n-grams' hashes, their numbers of texts, the hashes of what they are joined of (0
+    and its own hash for a single word), and where each partition of them starts: n-grams stand in
+    order of the first bits of their hashes. Then the different words: hashes, UTF-8, and where
+    each ends.
 
     With `n_columns` > 0, hashes are folded into so many columns, and nothing tells words apart.
     """
-    words, spans, _, shorter, last, run_ends, runs = read_runs(
+    words, spans, _, shorter, last, ngram_ends, ngrams = read_ngrams(
         text, text_ends, letters, stop_words, longest
     )
     if n_columns > 0:
-        runs = fold(runs, shorter, n_columns)
-    numbers, firsts = number(runs)
-    n_texts = _count(numbers, run_ends, len(firsts))
-    order, starts = _by_partition(runs, firsts)
+        ngrams = fold(ngrams, shorter, n_columns)
+    numbers, firsts = number(ngrams)
+    n_texts = _count(numbers, ngram_ends, len(firsts))
+    order, starts = _by_partition(ngrams, firsts)
     n = len(firsts)
     keys, counts = np.empty(n, np.uint64), np.empty(n, np.int32)
     left, right = np.empty(n, np.uint64), np.empty(n, np.uint64)
     n_single, n_bytes = 0, 0
     for i in range(n):
-        run = firsts[order[i]]
-        word = last[run]
-        keys[i], counts[i], right[i] = runs[run], n_texts[order[i]], words[word]
-        left[i] = runs[shorter[run]] if shorter[run] >= 0 else _NONE
+        ngram = firsts[order[i]]
+        word = last[ngram]
+        keys[i], counts[i], right[i] = ngrams[ngram], n_texts[order[i]], words[word]
+        left[i] = ngrams[shorter[ngram]] if shorter[ngram] >= 0 else _NONE
         if left[i] == _NONE:
             order[n_single] = word  # read already: `n_single` is `i` at the most
             n_single += 1
@@ -72,32 +73,32 @@ def _count(numbers: Any, ends: Any, n: int) -> Any:
 
 
 @inlined
-def _by_partition(runs: Any, firsts: Any) -> Any:
-    """The order of the runs at `firsts` by partition, where each starts and the last ends."""
+def _by_partition(ngrams: Any, firsts: Any) -> Any:
+    """The order of the n-grams at `firsts` by partition, where each starts and the last ends."""
     starts, free = np.zeros(N_PARTITIONS + 1, np.int64), np.zeros(N_PARTITIONS + 1, np.int64)
     for i in range(len(firsts)):
-        starts[np.int64(runs[firsts[i]] >> _PARTITION_SHIFT) + 1] += 1
+        starts[np.int64(ngrams[firsts[i]] >> _PARTITION_SHIFT) + 1] += 1
     for partition in range(N_PARTITIONS):
         starts[partition + 1] += starts[partition]
         free[partition + 1] = starts[partition + 1]
     order = np.empty(len(firsts), np.int64)
     for i in range(len(firsts)):
-        of_run = np.int64(runs[firsts[i]] >> _PARTITION_SHIFT)
-        order[free[of_run]] = i
-        free[of_run] += 1
+        of_ngram = np.int64(ngrams[firsts[i]] >> _PARTITION_SHIFT)
+        order[free[of_ngram]] = i
+        free[of_ngram] += 1
     return order, starts
 
 
 @kernel
-def add_counts(keys: Any, counts: Any, left: Any, right: Any, least: int, least_run: int) -> Any:
-    """Counts of equal runs added up; only those that reach the least count are returned."""
+def add_counts(keys: Any, counts: Any, left: Any, right: Any, least: int, least_ngram: int) -> Any:
+    """Add up the counts of equal n-grams and return those that reach the least count."""
     numbers, firsts = number(keys)
     sums = np.zeros(len(firsts), np.int32)
     for i in range(len(keys)):
         sums[numbers[i]] += counts[i]
     n = 0
     for i in range(len(firsts)):
-        if sums[i] >= (least if left[firsts[i]] == _NONE else least_run):
+        if sums[i] >= (least if left[firsts[i]] == _NONE else least_ngram):
             firsts[n], sums[n] = firsts[i], sums[i]
             n += 1
     kept_keys, kept_counts = np.empty(n, np.uint64), np.empty(n, np.int32)

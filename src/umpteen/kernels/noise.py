@@ -37,7 +37,7 @@ class MixtureArrays(NamedTuple):
 
 @kernel
 def alias_table(frequencies):
-    """What `draw_by_frequency` needs, for frequencies that add up to 1 (Vose 1991); O(n)."""
+    """Return what `draw_by_frequency` needs, for frequencies of sum 1 (Vose 1991); O(n)."""
     n = len(frequencies)
     limit, alias = np.empty(n), np.empty(n, np.int32)
     small, large = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -68,7 +68,7 @@ def alias_table(frequencies):
 
 @inlined
 def draw_by_frequency(frequency, state):
-    """A class drawn by its frequency, and the generator's next state; O(1)."""
+    """Draw a class by its frequency; return it and the generator's next state; O(1)."""
     state, uniform = next_random(state)
     place = uniform * len(frequency.limit)
     label = min(int(place), len(frequency.limit) - 1)
@@ -77,7 +77,7 @@ def draw_by_frequency(frequency, state):
 
 @inlined
 def draw_mixed(noise, sample, state):
-    """A class drawn for one sample, its log-probability, and the generator's next state."""
+    """Draw a class for one sample: it, its log-probability, the generator's next state."""
     if noise.share > 0:
         state, uniform = next_random(state)
         if uniform < noise.share:
@@ -89,7 +89,7 @@ def draw_mixed(noise, sample, state):
 
 @inlined
 def log_prob_mixed(noise, sample, label):
-    """The log-probability of one class for one sample."""
+    """Return the log-probability of one class for one sample."""
     return _mixed(noise, log_prob(noise.tree, sample, label), label)
 
 
@@ -109,7 +109,7 @@ def _log_sum(one, two):
 
 @kernel
 def log_prob_mixed_rows(noise, samples, labels):
-    """Log-probabilities of `labels` (n, m), row i for sample i."""
+    """Return log-probabilities of `labels` (n, m), row i for sample i."""
     logs = np.empty(labels.shape, np.float32)
     for row in range(len(samples)):
         for i in range(labels.shape[1]):
@@ -119,7 +119,7 @@ def log_prob_mixed_rows(noise, samples, labels):
 
 @kernel
 def log_prob_mixed_table(noise, samples):
-    """Log-probabilities of all classes, (n, n_classes), where there is a tree."""
+    """Return log-probabilities of all classes, (n, n_classes), where there is a tree."""
     table = log_prob_table(noise.tree, samples)
     if noise.share > 0:
         for row in range(len(samples)):
@@ -130,7 +130,7 @@ def log_prob_mixed_table(noise, samples):
 
 @kernel
 def draw_visits(noise, samples, rows, indptr, indices, n, seed):
-    """For each visit of a training sample: a label of its own, and `n` that are drawn.
+    """Draw for each visit of a training sample one of its labels, and `n` others.
 
     `samples` are all reduced samples, `rows` those that are visited, and their labels stand in
     CSR form. Returns labels (visits, 1 + n), the own one first, and the noise's log-probabilities
@@ -150,7 +150,7 @@ def draw_visits(noise, samples, rows, indptr, indices, n, seed):
 
 @kernel
 def draw_visits_by_frequency(frequency, rows, indptr, indices, n, seed):
-    """As `draw_visits`, without a tree."""
+    """Draw as `draw_visits` does, without a tree."""
     labels = np.empty((len(rows), 1 + n), np.int32)
     logs = np.empty((len(rows), 1 + n), np.float32)
     for visit in range(len(rows)):

@@ -9,7 +9,7 @@ from umpteen.kernels.topk import best_first, offer
 
 @njit(nogil=True, cache=True)
 def beam_topk(tree, samples, k, beam_width):
-    """The `k` most probable classes that a beam of `beam_width` nodes per level finds.
+    """Return the `k` most probable classes that a beam of `beam_width` nodes per level finds.
 
     Exact where no level has more nodes. O(beam_width * dim * log(n_classes)) for each sample.
     """

@@ -28,7 +28,7 @@ class ClassSamples(NamedTuple):
 
 @kernel
 def class_sums(rows, start):
-    """The sum of each class's rows, in float64."""
+    """Return the sum of each class's rows, in float64."""
     sums = np.zeros((len(start) - 1, rows.shape[1]))
     for label in range(len(sums)):
         for row in range(start[label], start[label + 1]):
@@ -83,7 +83,7 @@ def fit_nodes(samples, order, bounds, regularizer, max_rounds):
 
 @kernel
 def decision_likelihood(samples, order, bounds, n_left, thetas):
-    """Log-likelihood of where `samples` go at nodes that `fit_nodes` fitted to others."""
+    """Return the log-likelihood of where `samples` go at nodes that were fitted to others."""
     total = 0.0
     for node in range(len(bounds) - 1):
         for i in range(bounds[node], bounds[node + 1]):
@@ -121,7 +121,7 @@ def fit_node(samples, classes, right, theta, regularizer, max_rounds, history):
 
 @inlined
 def start_split(samples, classes):
-    """Halves along the direction in which the means of the classes differ most.
+    """Return halves along the direction in which the means of the classes differ most.
 
     Each mean counts as often as it has samples, which starts nearer to the optimum than the
     paper's plain sums do.
@@ -160,7 +160,7 @@ def start_split(samples, classes):
 
 @inlined
 def dominant_direction(spread):
-    """The eigenvector of the largest eigenvalue, its largest entry positive."""
+    """Return the eigenvector of the largest eigenvalue, its largest entry positive."""
     dim = len(spread)
     direction = np.zeros(dim)
     if dim > 0:
@@ -177,7 +177,7 @@ def dominant_direction(spread):
 
 @inlined
 def gains(samples, classes, theta):
-    """What each class adds to the objective by going right rather than left (Eq. 9)."""
+    """Return what each class adds to the objective by going right and not left (Eq. 9)."""
     result = np.empty(len(classes))
     for i in range(len(classes)):
         label = classes[i]
@@ -216,7 +216,7 @@ def split(gain_of, right):
 
 @kernel
 def ascend(samples, classes, right, theta, regularizer):
-    """Newton ascent on `theta` in place, each step halved until it gains; returns the objective.
+    """Ascend by Newton steps on `theta`, each halved until it gains; return the objective.
 
     O(samples * dim^2) per step.
     """
@@ -255,7 +255,7 @@ def ascend(samples, classes, right, theta, regularizer):
 
 @kernel
 def evaluate(samples, classes, right, theta, regularizer, gradient, hessian):
-    """The objective; fills its gradient, and the lower half of the *negative* Hessian."""
+    """Return the objective; fill its gradient and the lower half of the *negative* Hessian."""
     dim = len(theta) - 1
     squares, sample = 0.0, np.ones(dim + 1)
     for j in range(dim + 1):
@@ -290,7 +290,7 @@ def evaluate(samples, classes, right, theta, regularizer, gradient, hessian):
 
 @inlined
 def solve(matrix, vector):
-    """The solution for a positive definite matrix, given by its lower half (which is lost).
+    """Return the solution for a positive definite matrix, given by its lower half (overwritten).
 
     Cholesky by hand: for so few rows a call of LAPACK takes longer than the work.
     """

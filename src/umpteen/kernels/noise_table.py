@@ -3,7 +3,7 @@
 A tile of nodes goes through all rows before the next one, so its weights are read once for many
 rows. Every step over a tile is a loop without branches that becomes vector instructions; exp and
 log are polynomials for the same reason. A row's answer has the same bits whichever rows stand
-beside it, and differs from that of `noise_tree.log_prob` by rounding only.
+next to it, and differs from that of `noise_tree.log_prob` by rounding only.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ _MOST = np.float32(80)  # e^-80 is as good as 0, and still a normal number
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def softplus_of_minus(size):
-    """log(1 + e^-size) within 3e-7, of a size from 0 to infinity."""
+    """Return log(1 + e^-size) within 3e-7, of a size from 0 to infinity."""
     bits = -min(size, _MOST) * _TO_BITS
     whole = np.int32(bits - _HALF)  # towards 0: the nearest
     x = bits - np.float32(whole)
@@ -48,7 +48,7 @@ def softplus_of_minus(size):
 
 @njit(nogil=True, cache=True)
 def log_prob_table(tree, samples):
-    """Log-probabilities of all classes, (n, n_classes); O(dim * n_classes) each."""
+    """Return log-probabilities of all classes, (n, n_classes); O(dim * n_classes) each."""
     n_classes, n_leaves = len(tree.leaf_of), len(tree.label_of)
     table = np.empty((len(samples), n_classes), np.float32)
     logs = np.empty((min(_ROWS, len(samples)), n_leaves), np.float32)
@@ -112,7 +112,7 @@ def _add_four(sample, turned, scores):
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def log_children(before, scores, logs):
-    """Log-probabilities of the children of nodes, left and right in turns, (2 * n_nodes,)."""
+    """Return log-probabilities of children of nodes, left and right in turns, (2 * n_nodes,)."""
     for i in range(len(scores)):
         score = scores[i]
         common = before[i] - softplus_of_minus(abs(score))

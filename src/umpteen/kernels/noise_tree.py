@@ -32,7 +32,7 @@ class NoiseArrays(NamedTuple):
 
 @inlined
 def next_random(state):
-    """The next state of the generator (splitmix64), and a number from 0 to below 1."""
+    """Return the next state of the generator (splitmix64), and a number from 0 to below 1."""
     state = np.uint64(state) + _GOLDEN
     bits = (state ^ (state >> np.uint64(30))) * _MIX_1
     bits = (bits ^ (bits >> np.uint64(27))) * _MIX_2
@@ -42,7 +42,7 @@ def next_random(state):
 
 @inlined
 def stream_of(seed, row):
-    """The generator's first state for a row, unrelated to those of its neighbours."""
+    """Return the generator's first state for a row, unrelated to those of its neighbours."""
     state = (np.uint64(seed) ^ np.uint64(row) * _MIX_1) * _MIX_2
     state, _ = next_random(state ^ (state >> np.uint64(32)))
     return state * _MIX_1 ^ (state >> np.uint64(29))
@@ -50,7 +50,7 @@ def stream_of(seed, row):
 
 @inlined
 def score(tree, node, sample):
-    """w.z + b of a node; four sums at a time, for none waits for the other."""
+    """Return w.z + b of a node; four sums at a time, for none waits for the other."""
     one, two, three, four = np.float64(tree.biases[node]), 0.0, 0.0, 0.0
     weights, dim = tree.weights[node], len(sample)
     for j in range(0, dim - 3, 4):
@@ -65,14 +65,14 @@ def score(tree, node, sample):
 
 @inlined
 def log_sides(value):
-    """log sigmoid(-value) and log sigmoid(value), of going left and right."""
+    """Return log sigmoid(-value) and log sigmoid(value), of going left and right."""
     rest = np.log1p(np.exp(-abs(value)))
     return min(-value, 0.0) - rest, min(value, 0.0) - rest
 
 
 @kernel
 def draw(tree, sample, state):
-    """A class drawn for one sample, its log-probability, and the generator's next state.
+    """Draw a class for one sample: it, its log-probability, the generator's next state.
 
     O(dim * log(n_classes)).
     """
@@ -91,7 +91,7 @@ def draw(tree, sample, state):
 
 @kernel
 def draw_rows(tree, samples, n, seed, first_row):
-    """`n` classes for each sample and their log-probabilities.
+    """Draw `n` classes for each sample; return them and their log-probabilities.
 
     Row i draws from the stream of `first_row + i`: cutting the rows into blocks changes nothing.
     """
@@ -106,7 +106,7 @@ def draw_rows(tree, samples, n, seed, first_row):
 
 @kernel
 def log_prob(tree, sample, label):
-    """The log-probability of one class for one sample; O(dim * log(n_classes))."""
+    """Return the log-probability of one class for one sample; O(dim * log(n_classes))."""
     node = tree.leaf_of[label] + len(tree.label_of)
     total = 0.0
     while node > 1:
@@ -118,7 +118,7 @@ def log_prob(tree, sample, label):
 
 @kernel
 def log_prob_rows(tree, samples, labels):
-    """Log-probabilities of `labels` (n, m), row i for sample i."""
+    """Return log-probabilities of `labels` (n, m), row i for sample i."""
     logs = np.empty(labels.shape, np.float32)
     for row in range(len(samples)):
         for i in range(labels.shape[1]):
@@ -128,7 +128,7 @@ def log_prob_rows(tree, samples, labels):
 
 @kernel
 def reduce_sparse(indptr, indices, data, components, offset, scale):
-    """(x.components - offset) * scale for each row of a CSR matrix, as float32."""
+    """Return (x.components - offset) * scale for each row of a CSR matrix, as float32."""
     reduced = np.empty((len(indptr) - 1, len(scale)), np.float32)
     sums = np.empty(len(scale))
     for row in range(len(reduced)):
@@ -143,7 +143,7 @@ def reduce_sparse(indptr, indices, data, components, offset, scale):
 
 @kernel
 def reduce_dense(rows, components, offset, scale):
-    """(x.components - offset) * scale for each row of an array, as float32."""
+    """Return (x.components - offset) * scale for each row of an array, as float32."""
     reduced = np.empty((len(rows), len(scale)), np.float32)
     sums = np.empty(len(scale))
     for row in range(len(reduced)):

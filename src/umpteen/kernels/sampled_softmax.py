@@ -43,7 +43,7 @@ def _sigmoid(value):
 
 @kernel
 def slopes(rules, scores, logs, labels, n_classes, bound, share, out):
-    """How the loss of one visit changes with each score: (1 + n,) into `out`.
+    """Fill `out` with how the loss of one visit changes with each score: (1 + n,).
 
     The first label is the sample's own. `bound` and `share` serve augment-and-reduce: its
     estimate of 1 + sum of exp(s_y' - s_y) over the other classes, and how much of it this visit
@@ -124,7 +124,7 @@ def _step_bias(model, label, slope, learning_rate):
 
 @inlined
 def run_end(flat, order, start):
-    """Where the places in `order` end that hold the same label as the first."""
+    """Return where the places in `order` end that hold the same label as the first."""
     end = start + 1
     while end < len(order) and flat[order[end]] == flat[order[start]]:
         end += 1
@@ -133,7 +133,7 @@ def run_end(flat, order, start):
 
 @kernel
 def train_dense(model, rules, X, rows, labels, logs, bounds, share):
-    """One pass over visits of dense rows; O(d) for each label of a visit."""
+    """Train in one pass over visits of dense rows; O(d) for each label of a visit."""
     size, width = rules.batch_size, labels.shape[1]
     scores, out = np.empty(width), np.empty((size, width))
     gradient, rate = np.empty(X.shape[1], np.float32), np.float32(rules.learning_rate)
@@ -171,14 +171,14 @@ def train_dense(model, rules, X, rows, labels, logs, bounds, share):
 
 @kernel
 def step_all(weights, squares, gradient, learning_rate):
-    """Adagrad for all classes, (n_classes, d)."""
+    """Step by Adagrad for all classes, (n_classes, d)."""
     for label in range(len(weights)):
         _step(weights[label], squares[label], gradient[label], np.float32(learning_rate))
 
 
 @kernel
 def step_biases(biases, squares, gradient, learning_rate):
-    """Adagrad for all classes, (n_classes,)."""
+    """Step by Adagrad for all classes, (n_classes,)."""
     _step(biases, squares, gradient, np.float32(learning_rate))
 
 
@@ -211,7 +211,7 @@ def _sparse_dot(model, support, X, label, row):
 
 @kernel
 def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
-    """As `train_dense`, where the weights of class y stand at `support`: its own features.
+    """Train as `train_dense` does; the weights of class y stand at `support`, its features.
 
     `support` is (indptr, features), and `model`'s weights and their squares are flat. `X` are
     the rows as `frozen_csr` gives them. O(log) for each feature of a sample and each label.
@@ -275,7 +275,7 @@ def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
 
 @kernel
 def pair_scores_dense(model, X, labels):
-    """Scores of `labels` (n, m), row i for sample i; -inf where a label is -1."""
+    """Return scores of `labels` (n, m), row i for sample i; -inf where a label is -1."""
     scores = np.full(labels.shape, -np.inf, np.float32)
     for row in range(len(labels)):
         for i in range(labels.shape[1]):
@@ -287,7 +287,7 @@ def pair_scores_dense(model, X, labels):
 
 @kernel
 def pair_scores_sparse(model, support, X, labels):
-    """As `pair_scores_dense`, for sparse rows."""
+    """Return what `pair_scores_dense` does, for sparse rows."""
     scores = np.full(labels.shape, -np.inf, np.float32)
     for row in range(len(labels)):
         for i in range(labels.shape[1]):

@@ -8,7 +8,7 @@ from numba import njit
 def search_sets(
     rests, costs, vectors, scale, least, size, keys, barred, most_steps, values, sets, proven
 ):
-    """For each row, look for sets of `size` labels with a smaller value than `values` has.
+    """Search each row for sets of `size` labels with a smaller value than `values` has.
 
     The value of a set is the squared distance of `rests[row]` from `scale` times the sum of its
     labels' `vectors`. That is the square of `rests[row]`, plus the `costs[row]` of its labels, plus

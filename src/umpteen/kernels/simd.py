@@ -56,7 +56,7 @@ def _larger(builder: Any, left: Any, right: Any) -> Any:
 
 @intrinsic
 def spread(_context: Any, number: Any) -> Any:
-    """Sixteen times the same number."""
+    """Return sixteen times the same number."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _spread(builder, args[0])
@@ -66,7 +66,7 @@ def spread(_context: Any, number: Any) -> Any:
 
 @intrinsic
 def load(_context: Any, array: Any, row: Any) -> Any:
-    """Row `row` of an array."""
+    """Return row `row` of an array."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         lanes = builder.load(_row_pointer(context, builder, signature.args[0], *args))
@@ -90,7 +90,7 @@ def store(_context: Any, array: Any, row: Any, lanes: Any) -> Any:
 
 @intrinsic
 def add_scaled(_context: Any, total: Any, scale: Any, lanes: Any) -> Any:
-    """`total + scale * lanes`, with one number as the scale."""
+    """Return `total + scale * lanes`, with one number as the scale."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         product = builder.fmul(_spread(builder, args[1]), args[2], flags=_FUSED)
@@ -101,7 +101,7 @@ def add_scaled(_context: Any, total: Any, scale: Any, lanes: Any) -> Any:
 
 @intrinsic
 def add(_context: Any, left: Any, right: Any) -> Any:
-    """`left + right`."""
+    """Return `left + right`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fadd(*args, flags=_FUSED)
@@ -111,7 +111,7 @@ def add(_context: Any, left: Any, right: Any) -> Any:
 
 @intrinsic
 def subtract(_context: Any, left: Any, right: Any) -> Any:
-    """`left - right`."""
+    """Return `left - right`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fsub(*args, flags=_FUSED)
@@ -121,7 +121,7 @@ def subtract(_context: Any, left: Any, right: Any) -> Any:
 
 @intrinsic
 def multiply(_context: Any, left: Any, right: Any) -> Any:
-    """`left * right`, lane by lane."""
+    """Return `left * right`, lane by lane."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fmul(*args, flags=_FUSED)
@@ -131,7 +131,7 @@ def multiply(_context: Any, left: Any, right: Any) -> Any:
 
 @intrinsic
 def divide(_context: Any, left: Any, right: Any) -> Any:
-    """`left / right`, lane by lane."""
+    """Return `left / right`, lane by lane."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fdiv(*args)
@@ -141,7 +141,7 @@ def divide(_context: Any, left: Any, right: Any) -> Any:
 
 @intrinsic
 def maximum(_context: Any, left: Any, right: Any) -> Any:
-    """The larger of the two, lane by lane."""
+    """Return the larger of the two, lane by lane."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _larger(builder, *args)
@@ -151,7 +151,7 @@ def maximum(_context: Any, left: Any, right: Any) -> Any:
 
 @intrinsic
 def largest(_context: Any, lanes: Any) -> Any:
-    """The largest of the sixteen."""
+    """Return the largest of the sixteen."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         lanes = args[0]

@@ -40,7 +40,7 @@ def sort_ids(numbers: Any, spare: Any, largest: int) -> None:
 
 @inlined
 def stable_order(keys: Any) -> Any:
-    """The places of keys in ascending order, equal ones as they stand: a merge sort."""
+    """Return the places of keys in ascending order, equal ones as they stand: a merge sort."""
     n = len(keys)
     order, spare = np.empty(n, np.int64), np.empty(n, np.int64)
     for start in range(0, n, _FEW):

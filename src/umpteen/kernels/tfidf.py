@@ -7,20 +7,20 @@ import numpy as np
 from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.hashing import find
 from umpteen.kernels.sorting import sort_ids
-from umpteen.kernels.tokens import fold, read_runs
+from umpteen.kernels.tokens import fold, read_ngrams
 
 
 @inlined
-def find_columns(runs: Any, shorter: Any, slots: Any, keys: Any, n_columns: int) -> Any:
-    """The column of each run, -1 if it has none; without a vocabulary, as its hash falls."""
-    columns = np.empty(len(runs), np.int32)
+def find_columns(ngrams: Any, shorter: Any, slots: Any, keys: Any, n_columns: int) -> Any:
+    """Return the column of each n-gram, -1 if it has none; without a vocabulary, by its hash."""
+    columns = np.empty(len(ngrams), np.int32)
     if len(keys) > 0:
-        for run in range(len(runs)):
-            columns[run] = slots[find(runs[run], slots, keys)] - 1
+        for ngram in range(len(ngrams)):
+            columns[ngram] = slots[find(ngrams[ngram], slots, keys)] - 1
     else:
-        folded = fold(runs, shorter, n_columns)
-        for run in range(len(runs)):
-            columns[run] = folded[run]
+        folded = fold(ngrams, shorter, n_columns)
+        for ngram in range(len(ngrams)):
+            columns[ngram] = folded[ngram]
     return columns
 
 
@@ -29,23 +29,25 @@ def weigh_texts(
     text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int, slots: Any, keys: Any,
     idf: Any, n_first: int, sublinear: bool,
 ) -> Any:  # fmt: skip
-    """(indptr, indices, data) of one row per text, of length 1: 1 + ln(count) times `idf`.
+    """Return (indptr, indices, data), a row of length 1 per text: (1 + ln(count)) * `idf`.
 
     Only the `n_first` columns count for the length, unless a text has none of them. A column is
-    the place of a run's hash in `keys`. One look into the table per run of words,
+    the place of an n-gram's hash in `keys`. One look into the table per n-gram,
     and a sort per text.
     """
-    _, _, _, shorter, _, run_ends, runs = read_runs(text, text_ends, letters, stop_words, longest)
-    found = find_columns(runs, shorter, slots, keys, len(idf))
+    _, _, _, shorter, _, ngram_ends, ngrams = read_ngrams(
+        text, text_ends, letters, stop_words, longest
+    )
+    found = find_columns(ngrams, shorter, slots, keys, len(idf))
     indptr = np.zeros(len(text_ends) + 1, np.int32)
     values, spare = np.empty(len(found), np.float32), np.empty(len(found), np.int32)
     n, start = 0, 0
     for i in range(len(text_ends)):
-        n_known = _drop_unknown(found[start : run_ends[i]])
-        columns = found[start : start + n_known]
+        n_found = _drop_unknown(found[start : ngram_ends[i]])
+        columns = found[start : start + n_found]
         sort_ids(columns, spare, len(idf) - 1)
         n += _weigh(columns, idf, n_first, sublinear, found[n:], values[n:])
-        indptr[i + 1], start = n, run_ends[i]
+        indptr[i + 1], start = n, ngram_ends[i]
     return indptr, found[:n].copy(), values[:n].copy()
 
 

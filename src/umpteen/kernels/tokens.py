@@ -1,4 +1,4 @@
-"""Words in UTF-8, and runs of words, each as a hash."""
+"""Words in UTF-8, and n-grams, each as a hash."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def _next_letter(text: Any, at: int, letters: Any) -> Any:
 
 @inlined
 def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any) -> Any:
-    """The words of texts that stand one after another in `text`, valid UTF-8.
+    """Return the words of texts that stand one after another in `text`, valid UTF-8.
 
     A word begins with a letter and goes on with letters and marks; a letter that stands alone is
     a word, with the marks behind it. Words in the table `stop_words` (slots, keys) are left out.
@@ -66,59 +66,59 @@ def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any) -> Any:
 
 
 @inlined
-def plan_runs(word_ends: Any, longest: int) -> Any:
-    """All runs of 1 to `longest` words: of each text its single words, then its pairs, ...
+def plan_ngrams(word_ends: Any, longest: int) -> Any:
+    """Return all n-grams up to `longest` words: of each text its words, then its bigrams, ...
 
-    Returns which run becomes which by one more word (-1 for single words), that last word, and
-    where the runs of each text end.
+    Returns which n-gram becomes which by one more word (-1 for single words), that last word, and
+    where the n-grams of each text end.
     """
-    run_ends = np.empty(len(word_ends), np.int64)
-    n_runs, start = 0, 0
+    ngram_ends = np.empty(len(word_ends), np.int64)
+    n_ngrams, start = 0, 0
     for i in range(len(word_ends)):
         n_words = word_ends[i] - start
         for length in range(min(longest, n_words)):
-            n_runs += n_words - length
-        run_ends[i], start = n_runs, word_ends[i]
-    shorter, last = np.empty(n_runs, np.int64), np.empty(n_runs, np.int64)
-    run, start = 0, 0
+            n_ngrams += n_words - length
+        ngram_ends[i], start = n_ngrams, word_ends[i]
+    shorter, last = np.empty(n_ngrams, np.int64), np.empty(n_ngrams, np.int64)
+    ngram, start = 0, 0
     for i in range(len(word_ends)):
         end = word_ends[i]
         for length in range(min(longest, end - start)):
             n_shorter = end - start - length + 1
             for word in range(start + length, end):
-                shorter[run] = run - n_shorter if length > 0 else -1
-                last[run] = word
-                run += 1
+                shorter[ngram] = ngram - n_shorter if length > 0 else -1
+                last[ngram] = word
+                ngram += 1
         start = end
-    return shorter, last, run_ends
+    return shorter, last, ngram_ends
 
 
 @inlined
-def hash_runs(words: Any, shorter: Any, last: Any) -> Any:
-    """The hash of each run: that of the run without its last word, joined with that word's."""
-    runs = np.empty(len(last), np.uint64)
-    for run in range(len(last)):
-        word = words[last[run]]
-        runs[run] = word if shorter[run] < 0 else join(runs[shorter[run]], word)
-    return runs
+def hash_ngrams(words: Any, shorter: Any, last: Any) -> Any:
+    """Return the hash of each n-gram: that without its last word, joined with that word's."""
+    ngrams = np.empty(len(last), np.uint64)
+    for ngram in range(len(last)):
+        word = words[last[ngram]]
+        ngrams[ngram] = word if shorter[ngram] < 0 else join(ngrams[shorter[ngram]], word)
+    return ngrams
 
 
 @shared
-def read_runs(text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int) -> Any:
-    """What `read_words`, `plan_runs` and `hash_runs` return of the same texts, in this order."""
+def read_ngrams(text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int) -> Any:
+    """Return what `read_words`, `plan_ngrams` and `hash_ngrams` return of the same texts."""
     words, spans, word_ends = read_words(text, text_ends, letters, stop_words)
-    shorter, last, run_ends = plan_runs(word_ends, longest)
-    return words, spans, word_ends, shorter, last, run_ends, hash_runs(words, shorter, last)
+    shorter, last, ngram_ends = plan_ngrams(word_ends, longest)
+    return words, spans, word_ends, shorter, last, ngram_ends, hash_ngrams(words, shorter, last)
 
 
 @inlined
-def fold(runs: Any, shorter: Any, n_columns: int) -> Any:
-    """Hashes folded into columns: single words into the first half, longer runs into the rest."""
+def fold(ngrams: Any, shorter: Any, n_columns: int) -> Any:
+    """Return hashes folded into columns: words into the first half, longer n-grams after them."""
     n_words = n_columns // 2
-    folded = np.empty(len(runs), np.uint64)
-    for run in range(len(runs)):
-        if shorter[run] < 0:
-            folded[run] = runs[run] % np.uint64(n_words)
+    folded = np.empty(len(ngrams), np.uint64)
+    for ngram in range(len(ngrams)):
+        if shorter[ngram] < 0:
+            folded[ngram] = ngrams[ngram] % np.uint64(n_words)
         else:
-            folded[run] = np.uint64(n_words) + runs[run] % np.uint64(n_columns - n_words)
+            folded[ngram] = np.uint64(n_words) + ngrams[ngram] % np.uint64(n_columns - n_words)
     return folded

@@ -16,7 +16,7 @@ Scores = npt.NDArray[np.float32]
 
 
 def frozen_csr(matrix: csr_matrix) -> tuple[npt.NDArray[Any], ...]:
-    """(indptr, indices, data), read-only: numba compiles once, wherever the arrays came from."""
+    """Return (indptr, indices, data), read-only: numba compiles once for arrays from anywhere."""
     arrays = tuple(np.asarray(part).view() for part in (matrix.indptr, matrix.indices, matrix.data))
     for array in arrays:
         array.flags.writeable = False
@@ -25,7 +25,7 @@ def frozen_csr(matrix: csr_matrix) -> tuple[npt.NDArray[Any], ...]:
 
 @kernel
 def sparse_topk(samples: Any, postings: Any, n_labels: int, k: int) -> tuple[Labels, Scores]:
-    """Best k non-zero scores of `samples @ postings`, both as `frozen_csr` gives them.
+    """Return the best k non-zero scores of `samples @ postings`, both as `frozen_csr` gives.
 
     `samples` are (n, features), `postings` (features, n_labels). One multiplication per pair of a
     sample's entry and a label's entry of the same feature; 9 bytes per label of working memory.
@@ -62,7 +62,7 @@ def sparse_topk(samples: Any, postings: Any, n_labels: int, k: int) -> tuple[Lab
 
 @kernel
 def dense_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
-    """Best k non-zero scores of each row of `scores` (n, n_labels); O(n * n_labels)."""
+    """Return the best k non-zero scores of each row of `scores` (n, n_labels)."""
     n_samples, n_labels = scores.shape
     best_labels = np.empty((n_samples, k), np.int32)
     best_scores = np.empty((n_samples, k), np.float32)
@@ -78,7 +78,7 @@ def dense_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
 
 @kernel
 def finite_topk(scores: Scores, k: int) -> tuple[Labels, Scores]:
-    """Best k scores of each row of `scores` (n, n_labels), -inf left out; O(n * n_labels)."""
+    """Return the best k scores of each row of `scores` (n, n_labels), -inf left out."""
     n_samples, n_labels = scores.shape
     best_labels = np.empty((n_samples, k), np.int32)
     best_scores = np.empty((n_samples, k), np.float32)

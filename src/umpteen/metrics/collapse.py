@@ -9,13 +9,15 @@ with the paper, for comparison with its figures; the differences are in each doc
 """
 
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from umpteen.errors import FeaturesError, LabelsError
 from umpteen.metrics.label_sets import FloatArray, LabelSets, dense_features
-from umpteen.metrics.tagwise import tagwise_ratio
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class CollapseMeasures:
 def collapse_measures(
     features: Any, Y: Any, weight: Any = None, *, reference: bool = False
 ) -> CollapseMeasures:
-    """All measures; multiplicities with too few label sets to tell are left out.
+    """Return all measures; multiplicities with too few label sets to tell are left out.
 
     >>> corners = np.eye(3) - 1 / 3
     >>> features = np.concatenate([corners, corners + corners[[1, 2, 0]]])
@@ -63,7 +65,7 @@ def collapse_measures(
 def set_variability(
     features: Any, Y: Any, multiplicity: int = 1, *, reference: bool = False
 ) -> float:
-    """NC1: how far samples stray from their label set's mean, against how far means are apart.
+    """Return NC1: how far samples are from their label set's mean, over how far means are apart.
 
     trace(S_W S_B^+) / sets, over samples with `multiplicity` labels: S_W is the covariance within
     sets, S_B that of the sets' means, on its `labels - 1` main axes: collapsed means have no
@@ -81,12 +83,12 @@ def set_variability(
 
 
 def classifier_simplex(weight: Any) -> float:
-    """NC2 of the classifier: how far its rows are from a simplex, from 0 to below 2."""
+    """Return NC2 of the classifier: how far its rows are from a simplex, from 0 to below 2."""
     return _simplex_distance(dense_features(weight), dense_features(weight))
 
 
 def means_simplex(features: Any, Y: Any, *, reference: bool = False) -> float:
-    """NC2 of the means of samples with one label, around their mean.
+    """Return NC2 of the means of samples with one label, around their mean.
 
     The reference does not subtract the mean; with features that are never negative, as after a
     ReLU, it can then not reach 0.
@@ -95,7 +97,7 @@ def means_simplex(features: Any, Y: Any, *, reference: bool = False) -> float:
 
 
 def self_duality(weight: Any, features: Any, Y: Any, *, reference: bool = False) -> float:
-    """NC3: how far classifier and means (as in NC2) are from being the same simplex.
+    """Return NC3: how far classifier and means (as in NC2) are from being the same simplex.
 
     The reference subtracts the sum of features with one label over the number of all samples.
     """
@@ -103,7 +105,7 @@ def self_duality(weight: Any, features: Any, Y: Any, *, reference: bool = False)
 
 
 def tagwise_angle(features: Any, Y: Any, multiplicity: int = 2, *, centered: bool = False) -> float:
-    """NCm: angle of a set's mean to the sum of its labels' means, against that to other sums.
+    """Return NCm: the angle of a set's mean to the sum of its labels' means, over other sums.
 
     The mean angle of each label set's mean to the sum of the means of its own labels (each from
     samples with one label), over the mean angle to the sums of all sets of so many labels, its
@@ -179,3 +181,56 @@ def _simplex_distance(left: FloatArray, right: FloatArray) -> float:
     n = len(products)
     simplex = (np.eye(n) - 1 / n) / np.sqrt(max(n - 1, 1))
     return float(np.linalg.norm(products / (np.linalg.norm(products) or 1.0) - simplex))
+
+
+_MOST = 2000  # other sums to compare with; beyond, a random sample of them
+_BLOCK = 1024
+
+
+def tagwise_ratio(sets: LabelSets, multiplicity: int, centered: bool = False) -> float | None:
+    """Return the mean angle of sets to their own sums over that to all sums; None without any."""
+    labels, singles = sets.single()
+    place = np.full(sets.sets.shape[1], -1)
+    place[labels] = np.arange(len(labels))
+    rows = np.flatnonzero(sets.multiplicities == multiplicity)
+    members = place[sets.sets[rows].indices.reshape(-1, max(multiplicity, 1))]
+    comparable = (members >= 0).all(axis=1)
+    means, members = sets.means[rows[comparable]], members[comparable]
+    if not len(means) or multiplicity < 1:
+        return None
+    own = singles[members].sum(axis=1)
+    others = singles[_other_sets(len(labels), multiplicity)].sum(axis=1)
+    if centered:
+        others = others - own.mean(axis=0)
+        means, own = means - means.mean(axis=0), own - own.mean(axis=0)
+    matched = _angles(_unit(means), _unit(own)).mean()
+    every = _mean_angle(_unit(means), _unit(others))
+    return float(matched / every) if every else 0.0
+
+
+def _other_sets(n_labels: int, multiplicity: int) -> npt.NDArray[np.int64]:
+    """All sets of so many labels, or a sample; `(sets, multiplicity)`."""
+    if comb(n_labels, multiplicity) <= _MOST:
+        return np.array(list(combinations(range(n_labels), multiplicity)))
+    random = np.random.default_rng(0)
+    return np.array([random.choice(n_labels, multiplicity, replace=False) for _ in range(_MOST)])
+
+
+def _angles(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Row by row, exact also for tiny angles."""
+    chords = np.linalg.norm(left - right, axis=1)
+    return np.asarray(2 * np.arcsin(np.minimum(chords / 2, 1)))
+
+
+def _mean_angle(left: FloatArray, right: FloatArray) -> float:
+    """Over all pairs, by blocks."""
+    total = 0.0
+    for start in range(0, len(left), _BLOCK):
+        cosines = left[start : start + _BLOCK] @ right.T
+        total += np.arccos(np.clip(cosines, -1, 1)).sum()
+    return total / (len(left) * len(right))
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(norms > 0, norms, 1))

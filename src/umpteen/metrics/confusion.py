@@ -30,7 +30,7 @@ class Confused:
 
 
 def most_confused(Y: Any, top: Any, n: int = 10) -> list[Confused]:
-    """The `n` pairs of labels that are confused in most samples, the most frequent first.
+    """Return the `n` pairs of labels that are confused in most samples, most frequent first.
 
     Of a sample with k relevant labels, the first k answers are looked at: each wrong one is
     paired with each relevant one that is not among them. Equally frequent pairs are in the

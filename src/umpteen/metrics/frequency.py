@@ -21,7 +21,7 @@ class LabelGroup:
     `fewest` and `most` are training samples per label, `test_share` is the share of all
     relevant (sample, label) pairs of the test, `recall` the share of the group's own that was
     found, `precision` what the group's hits add to precision at k, and `psp` what they add to
-    PSP at k, where that is known.
+    PSP at k, where there is one.
     """
 
     name: str
@@ -43,7 +43,7 @@ class LabelGroup:
 def bands(
     hits: Hits, counts: npt.NDArray[np.int64], k: int, scored: Scored | None = None
 ) -> list[LabelGroup]:
-    """Head, torso and tail; and unseen, if test labels were never seen in training.
+    """Return head, torso and tail; and unseen, if test labels were never seen in training.
 
     The head are the most frequent labels, up to half of all training occurrences; the torso
     reaches up to 80 %; the tail is the rest. Labels of equal frequency stay together. Groups
@@ -63,10 +63,10 @@ def bands(
 def deciles(
     hits: Hits, counts: npt.NDArray[np.int64], k: int, scored: Scored | None = None
 ) -> list[LabelGroup]:
-    """Ten groups of equally many labels seen in training, the most frequent first."""
+    """Return ten groups of equally many labels seen in training, the most frequent first."""
     by_frequency = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    parts = {f"decile {i + 1}": part for i, part in enumerate(np.array_split(by_frequency, 10))}
-    return list(_groups(hits, counts, k, parts, scored))
+    tenths = {f"decile {i + 1}": tenth for i, tenth in enumerate(np.array_split(by_frequency, 10))}
+    return list(_groups(hits, counts, k, tenths, scored))
 
 
 def _groups(

@@ -50,7 +50,7 @@ class Hits:
         label_weights: FloatArray | None = None,
         place_weights: FloatArray | None = None,
     ) -> float:
-        """Hits in the first `k` places, each counted by the product of its weights."""
+        """Return the hits in the first `k` places, each counted by the product of its weights."""
         total = 0.0
         for place in range(min(k, self.labels.shape[1])):
             rows = np.flatnonzero(self.found[:, place])
@@ -61,18 +61,18 @@ class Hits:
         return float(total)
 
     def per_label(self, k: int) -> npt.NDArray[np.int64]:
-        """How often each label was found in the first `k` places."""
+        """Count how often each label was found in the first `k` places."""
         return _count_labels(self.labels[:, :k], self.found[:, :k], self.relevant.shape[1])
 
     def answers_per_label(self, k: int) -> npt.NDArray[np.int64]:
-        """How often each label was answered in the first `k` places, right or wrong."""
+        """Count how often each label was answered in the first `k` places, right or wrong."""
         return _count_labels(self.labels[:, :k], self.labels[:, :k] >= 0, self.relevant.shape[1])
 
 
-def judge(Y: Any, top: Any, k: Ks, n_labels: int | None = None) -> Hits:
-    """Hold the answers against `Y`; a label that is answered twice counts at its first place.
+def find_hits(Y: Any, top: Any, k: Ks, n_labels: int | None = None) -> Hits:
+    """Find the answers that are in `Y`; a label that is answered twice counts at its first place.
 
-    >>> judge([[0, 2], [1]], TopK([[2, 1], [1, 1]], [[0.9, 0.5], [0.9, 0.5]]), k=2).found
+    >>> find_hits([[0, 2], [1]], TopK([[2, 1], [1, 1]], [[0.9, 0.5], [0.9, 0.5]]), k=2).found
     array([[ True, False],
            [ True, False]])
     """
@@ -84,7 +84,7 @@ def judge(Y: Any, top: Any, k: Ks, n_labels: int | None = None) -> Hits:
 
 
 def entry_blocks(matrix: csr_matrix) -> Iterator[tuple[slice, slice, npt.NDArray[np.int64]]]:
-    """Blocks of rows: the rows, their stored entries, and each entry's row within the block."""
+    """Yield blocks of rows: the rows, their stored entries, and each entry's row in the block."""
     for start in range(0, matrix.shape[0], _ROWS_PER_BLOCK):
         indptr = matrix.indptr[start : start + _ROWS_PER_BLOCK + 1]
         n_rows = len(indptr) - 1
@@ -95,7 +95,7 @@ def entry_blocks(matrix: csr_matrix) -> Iterator[tuple[slice, slice, npt.NDArray
 def found_in(
     relevant: csr_matrix, labels: npt.NDArray[np.int32], *, once: bool = False
 ) -> npt.NDArray[np.bool_]:
-    """Which of `labels` are stored in the same row of `relevant`, whose columns are sorted."""
+    """Return which of `labels` are stored in the same row of `relevant`, with sorted columns."""
     n_labels = relevant.shape[1]
     found = np.zeros(labels.shape, bool)
     for rows, entries, row_of_entry in entry_blocks(relevant):

@@ -18,7 +18,7 @@ Value: TypeAlias = Any  # a float where k is a number, a FloatArray where it is 
 
 
 def check_ks(k: Any) -> list[int]:
-    """`k`, a number or a sequence of numbers, as a list.
+    """Return `k`, a number or a sequence of numbers, as a list.
 
     >>> check_ks(5), check_ks((1, 3, 5))
     ([5], [1, 3, 5])
@@ -32,7 +32,7 @@ def check_ks(k: Any) -> list[int]:
 
 
 def at_each(k: Ks, metric: Callable[[int], float]) -> Value:
-    """The metric at `k`: a float for a number, an array for a sequence.
+    """Return the metric at `k`: a float for a number, an array for a sequence.
 
     >>> at_each(3, lambda k: k / 10), at_each([1, 3], lambda k: k / 10)
     (0.3, array([0.1, 0.3]))
@@ -42,7 +42,7 @@ def at_each(k: Ks, metric: Callable[[int], float]) -> Value:
 
 
 def n_answers(top: Any) -> int:
-    """How many answers per sample `top` has at the most, but at least 1."""
+    """Return how many answers per sample `top` has at the most, but at least 1."""
     if sparse.issparse(top):
         scores: Any = top
         return max(int(np.diff(scores.tocsr().indptr).max(initial=0)), 1)
@@ -50,7 +50,7 @@ def n_answers(top: Any) -> int:
 
 
 def check_answers(top: Any, k: int) -> TopK:
-    """The first `k` answers per sample, of a `TopK` or a sparse matrix of scores.
+    """Return the first `k` answers per sample, of a `TopK` or a sparse matrix of scores.
 
     Fewer where there are no more labels: an id beyond the number of places tells that there are.
     """
@@ -70,7 +70,7 @@ def check_answers(top: Any, k: int) -> TopK:
 
 
 def check_relevant(Y: Any, top: TopK, n_labels: int | None = None) -> csr_matrix:
-    """`Y` as CSR that belongs to `top`: a row for each answer, a column for each label.
+    """Return `Y` as CSR that belongs to `top`: a row for each answer, a column for each label.
 
     An indicator brings its own number of columns, so an answer outside of it is an error. Ids
     bring none: they are taken as wide as the answers.
@@ -95,7 +95,7 @@ def check_relevant(Y: Any, top: TopK, n_labels: int | None = None) -> csr_matrix
 def check_pair(
     first: Any, second: Any, names: tuple[str, str] = ("Y", "predicted")
 ) -> tuple[csr_matrix, csr_matrix]:
-    """Two sets of labels as CSR over the same labels; ids are as wide as they need to be."""
+    """Return two sets of labels as CSR over the same labels, as wide as ids need."""
     matrices = [check_labels(Y, name=name) for Y, name in zip((first, second), names, strict=True)]
     n_labels = max(matrix.shape[1] for matrix in matrices)
     for Y, matrix, name in zip((first, second), matrices, names, strict=True):
@@ -108,11 +108,11 @@ def check_pair(
 
 
 def written_as_ids(Y: Any) -> bool:
-    """Whether `Y` lists label ids, and so does not say how many labels there are."""
+    """Return whether `Y` lists label ids, and so does not say how many labels there are."""
     return is_single_label(Y) or isinstance(Y, list | tuple)
 
 
 def widened(matrix: csr_matrix, n_labels: int) -> csr_matrix:
-    """The matrix with empty columns added up to `n_labels`."""
+    """Return the matrix with empty columns added up to `n_labels`."""
     shape = (matrix.shape[0], max(n_labels, matrix.shape[1]))
     return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=shape)

@@ -35,7 +35,7 @@ class LabelSets:
 
     @classmethod
     def of(cls, features: Any, Y: Any) -> Self:
-        """From features `(n, d)` and what `fit` takes for labels."""
+        """Return the sets of features `(n, d)` and of what `fit` takes for labels."""
         features = dense_features(features)
         labels = check_labels(Y, n_samples=len(features))
         sets, which = distinct_rows(labels)
@@ -52,7 +52,7 @@ class LabelSets:
         return np.diff(self.sets.indptr).astype(np.int64)
 
     def single(self) -> tuple[IntArray, FloatArray]:
-        """Labels that some samples have as their only one, and the means of those samples."""
+        """Return the labels that some samples have as their only one, and those samples' means."""
         alone = np.flatnonzero(self.multiplicities == 1)
         labels = self.sets[alone].indices.astype(np.int64)
         order = np.argsort(labels)
@@ -60,7 +60,7 @@ class LabelSets:
 
 
 def dense_features(features: Any, n_features: int | None = None) -> FloatArray:
-    """Checked features as an array of float64 `(n, d)`."""
+    """Return checked features as an array of float64 `(n, d)`."""
     if sparse.issparse(features):
         raise FeaturesError(
             "features are sparse; expected the dense features of a network's last layer, (n, d)"
@@ -70,7 +70,7 @@ def dense_features(features: Any, n_features: int | None = None) -> FloatArray:
 
 
 def distinct_rows(labels: csr_matrix) -> tuple[csr_matrix, IntArray]:
-    """The distinct rows of a canonical CSR indicator, and which of them each row is."""
+    """Return the distinct rows of a canonical CSR indicator, and which of them each row is."""
     first: dict[bytes, int] = {}
     rows: list[int] = []
     which = np.empty(labels.shape[0], np.int64)

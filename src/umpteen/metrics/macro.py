@@ -9,61 +9,61 @@ from typing import Any
 
 import numpy as np
 
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each
 
 
 def macro_precision_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Of the samples a label was answered to, the share that it is relevant to; 0 if to none.
+    """Return the mean share of a label's answers at `k` that are right; 0 without answers.
 
     >>> from umpteen import TopK
     >>> macro_precision_at_k([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1)
     0.75
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: macro_precision(hits, k))
 
 
 def macro_recall_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Of the samples a label is relevant to, the share it was answered to.
+    """Return the mean share of a label's relevant samples that it was answered to at `k`.
 
     >>> from umpteen import TopK
     >>> macro_recall_at_k([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1)
     0.75
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: macro_recall(hits, k))
 
 
 def macro_f1_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Harmonic mean of a label's precision and recall at `k`, averaged over labels.
+    """Return the harmonic mean of a label's precision and recall at `k`, averaged over labels.
 
     >>> from umpteen import TopK
     >>> round(macro_f1_at_k([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1), 4)
     0.6667
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: macro_f1_of_hits(hits, k))
 
 
 def macro_precision(hits: Hits, k: int) -> float:
-    """`macro_precision_at_k` of judged answers."""
+    """Return `macro_precision_at_k` of hits."""
     return mean_over_relevant(hits.per_label(k), hits.answers_per_label(k), hits.relevant_per_label)
 
 
 def macro_recall(hits: Hits, k: int) -> float:
-    """`macro_recall_at_k` of judged answers."""
+    """Return `macro_recall_at_k` of hits."""
     return mean_over_relevant(hits.per_label(k), hits.relevant_per_label, hits.relevant_per_label)
 
 
 def macro_f1_of_hits(hits: Hits, k: int) -> float:
-    """`macro_f1_at_k` of judged answers."""
+    """Return `macro_f1_at_k` of hits."""
     either = hits.answers_per_label(k) + hits.relevant_per_label
     return mean_over_relevant(2 * hits.per_label(k), either, hits.relevant_per_label)
 
 
 def mean_over_relevant(part: Any, whole: Any, relevant: Any) -> float:
-    """Mean of part / whole (0 / 0 = 0) over labels with a relevant sample; 0 without any."""
+    """Return the mean of part / whole (0 / 0 = 0) over labels with a relevant sample."""
     counted = np.flatnonzero(relevant)
     if len(counted) == 0:
         return 0.0

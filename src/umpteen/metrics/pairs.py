@@ -14,7 +14,7 @@ from umpteen.validation import check_labels
 
 
 def filter_pairs(top: TopK, pairs: Any) -> TopK:
-    """The answers without the given (sample, label) pairs; those behind them move up.
+    """Return the answers without the given (sample, label) pairs; those behind them move up.
 
     Where documents are labels too, an item is no good answer to itself, nor to the item that
     it was made from: filter such pairs before measuring. `pairs` are rows (sample, label), or a

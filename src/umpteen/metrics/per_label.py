@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import FloatArray, check_pair
 
 FEWEST_TEST_SAMPLES = 5
@@ -56,11 +56,11 @@ class LabelTable:
         )
 
     def best(self, n: int = 10, at_least: int = FEWEST_TEST_SAMPLES) -> list[LabelQuality]:
-        """The `n` labels of the highest F1, among those with `at_least` so many test samples."""
+        """Return the `n` labels of highest F1, of those with `at_least` so many test samples."""
         return self._first(-self.f1, n, at_least)
 
     def worst(self, n: int = 10, at_least: int = FEWEST_TEST_SAMPLES) -> list[LabelQuality]:
-        """The `n` labels of the lowest F1, among those with `at_least` so many test samples."""
+        """Return the `n` labels of lowest F1, of those with `at_least` so many test samples."""
         return self._first(self.f1, n, at_least)
 
     def _first(self, key: FloatArray, n: int, at_least: int) -> list[LabelQuality]:
@@ -72,7 +72,7 @@ class LabelTable:
 def per_label(
     Y: Any, top: Any, k: int = 5, Y_train: Any = None, label_names: Sequence[str] | None = None
 ) -> LabelTable:
-    """Precision, recall and F1 of each label with test samples, among the best `k` answers.
+    """Return precision, recall and F1 of each label with test samples, in the best `k` answers.
 
     >>> from umpteen import TopK
     >>> table = per_label([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1)
@@ -85,13 +85,13 @@ def per_label(
     if Y_train is not None:
         Y, Y_train = check_pair(Y, Y_train, ("Y", "Y_train"))
         counts = np.bincount(Y_train.indices, minlength=Y_train.shape[1])
-    return label_table(judge(Y, top, k), k, counts, label_names)
+    return label_table(find_hits(Y, top, k), k, counts, label_names)
 
 
 def label_table(
     hits: Hits, k: int, counts: Any = None, label_names: Sequence[str] | None = None
 ) -> LabelTable:
-    """`per_label` of judged answers; `counts` are training samples per label."""
+    """Return `per_label` of hits; `counts` are training samples per label."""
     labels = np.flatnonzero(hits.relevant_per_label)
     found, answered = hits.per_label(k)[labels], hits.answers_per_label(k)[labels]
     n_test = hits.relevant_per_label[labels]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsShapeError, ParameterError
-from umpteen.metrics.hits import Hits, entry_blocks, judge
+from umpteen.metrics.hits import Hits, entry_blocks, find_hits
 from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each, check_ks
 from umpteen.metrics.ranking import discounts, ideal_weights, ratio
 from umpteen.validation import check_labels
@@ -30,7 +30,7 @@ class LabelCounts:
 
     @classmethod
     def of(cls, Y_train: Any) -> "LabelCounts":
-        """Count the labels of training samples.
+        """Return answers with what is needed to score them by propensity, at `k` or less.
 
         >>> LabelCounts.of([[0], [0, 1]]).counts
         array([2, 1])
@@ -40,7 +40,7 @@ class LabelCounts:
 
 
 def propensity(Y_train: Any, a: float = 0.55, b: float = 1.5) -> FloatArray:
-    """Chance that a relevant label was actually annotated, per label (Jain et al. 2016).
+    """Return the chance that a relevant label was annotated, per label (Jain et al. 2016).
 
     Rare labels are missed more often, so their propensity is lower; `a` and `b` are the data
     set's constants (`PROPENSITY_CONSTANTS`). Labels are counted in the training data. For one
@@ -53,37 +53,37 @@ def propensity(Y_train: Any, a: float = 0.55, b: float = 1.5) -> FloatArray:
     """
     if not (0 <= a < np.inf and 0 < b < np.inf):
         raise ParameterError(f"a={a} and b={b} are not possible: a must be >= 0, b above 0")
-    known = Y_train if isinstance(Y_train, LabelCounts) else LabelCounts.of(Y_train)
-    return propensity_by_counts(known.counts, known.n_samples, a, b)
+    labels = Y_train if isinstance(Y_train, LabelCounts) else LabelCounts.of(Y_train)
+    return propensity_by_counts(labels.counts, labels.n_samples, a, b)
 
 
 def propensity_by_counts(
     counts: npt.NDArray[np.integer], n_samples: int, a: float = 0.55, b: float = 1.5
 ) -> FloatArray:
-    """`propensity` where it is known how many of the samples have each label."""
+    """Return `propensity` where it is given how many of the samples have each label."""
     scale = max(np.log(max(n_samples, 1)) - 1.0, 0.0) * (b + 1.0) ** a
     return np.asarray(1.0 / (1.0 + scale * (counts + b) ** -a), np.float64)
 
 
 def psp_at_k(Y: Any, top: Any, k: Ks, propensity: Any) -> Value:
-    """Precision at `k` where a hit counts 1 / propensity, relative to perfect answers.
+    """Return precision at `k` where a hit counts 1 / propensity, relative to perfect answers.
 
     >>> from umpteen import TopK
     >>> round(psp_at_k([[0], [1]], TopK([[0], [0]], [[0.9]] * 2), 1, propensity=[0.8, 0.2]), 4)
     0.2
     """
-    scored = Scored.of(judge(Y, top, k, np.size(propensity)), propensity, k)
+    scored = Scored.of(find_hits(Y, top, k, np.size(propensity)), propensity, k)
     return at_each(k, lambda k: psp(scored, k))
 
 
 def psndcg_at_k(Y: Any, top: Any, k: Ks, propensity: Any) -> Value:
-    """nDCG at `k` where a hit counts 1 / propensity, relative to perfect answers.
+    """Return nDCG at `k` where a hit counts 1 / propensity, relative to perfect answers.
 
     >>> from umpteen import TopK
     >>> round(psndcg_at_k([[0, 1]], TopK([[0, 1]], [[0.9, 0.5]]), 2, propensity=[0.8, 0.2]), 4)
     0.7609
     """
-    scored = Scored.of(judge(Y, top, k, np.size(propensity)), propensity, k)
+    scored = Scored.of(find_hits(Y, top, k, np.size(propensity)), propensity, k)
     return at_each(k, lambda k: psndcg(scored, k))
 
 
@@ -97,24 +97,24 @@ class Scored:
 
     @classmethod
     def of(cls, hits: Hits, propensity: Any, k: Ks) -> "Scored":
-        """Answers with what is needed to score them by propensity, at `k` or less."""
+        """Return answers with what is needed to score them by propensity, at `k` or less."""
         chance = check_propensity(propensity, hits.relevant.shape[1])
         most = min(max(check_ks(k)), int(hits.n_relevant.max(initial=0)))
         labels = _best_labels(hits.relevant, chance, most)
         return cls(hits, Hits(labels, labels >= 0, hits.relevant), 1.0 / chance)
 
     def possible(self, k: int) -> float:
-        """What the hits of perfect answers are worth in the first `k` places."""
+        """Return what the hits of perfect answers are worth in the first `k` places."""
         return self.best.total(k, label_weights=self.worth)
 
 
 def psp(scored: Scored, k: int) -> float:
-    """`psp_at_k` of judged answers."""
+    """Return `psp_at_k` of hits."""
     return ratio(scored.hits.total(k, label_weights=scored.worth), scored.possible(k))
 
 
 def psndcg(scored: Scored, k: int) -> float:
-    """`psndcg_at_k` of judged answers."""
+    """Return `psndcg_at_k` of hits."""
     n_places = max(scored.hits.labels.shape[1], scored.best.labels.shape[1])
     weights, places = ideal_weights(scored.hits, k), discounts(min(k, n_places))
     reached, possible = (
@@ -125,7 +125,7 @@ def psndcg(scored: Scored, k: int) -> float:
 
 
 def check_propensity(propensity: Any, n_labels: int) -> FloatArray:
-    """One chance in (0, 1] for each label."""
+    """Return one chance in (0, 1] for each label."""
     chance = np.asarray(propensity, np.float64)
     if chance.shape != (n_labels,):
         raise LabelsShapeError(

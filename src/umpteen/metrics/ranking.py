@@ -11,96 +11,96 @@ from typing import Any
 
 import numpy as np
 
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each
 
 
 def precision_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Share of the first `k` places that hold a relevant label, also where fewer were answered.
+    """Return the share of the first `k` places that hold a relevant label, answered or not.
 
     >>> from umpteen import TopK
     >>> top = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
     >>> precision_at_k([[2], [0, 1]], top, k=(1, 2))
     array([1. , 0.5])
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: precision(hits, k))
 
 
 def recall_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Share of a sample's relevant labels that are among the first `k`.
+    """Return the share of a sample's relevant labels that are among the first `k`.
 
     >>> from umpteen import TopK
     >>> recall_at_k([[2], [0, 1]], TopK([[2], [1]], [[0.9], [0.7]]), k=1)
     0.75
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: recall(hits, k))
 
 
 def f1_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Harmonic mean of a sample's precision and recall at `k`, averaged over samples.
+    """Return the harmonic mean of a sample's precision and recall at `k`, averaged over samples.
 
     >>> from umpteen import TopK
     >>> round(f1_at_k([[2], [0, 1]], TopK([[2], [1]], [[0.9], [0.7]]), k=1), 4)
     0.8333
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: f1(hits, k))
 
 
 def ndcg_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Hits weighted by 1 / log2(place + 1), relative to the best that the sample allows.
+    """Return hits weighted by 1 / log2(place + 1), relative to the best that the sample allows.
 
     >>> from umpteen import TopK
     >>> ndcg_at_k([[0]], TopK([[2, 0]], [[0.9, 0.5]]), k=[1, 2]).round(4)
     array([0.    , 0.6309])
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: ndcg(hits, k))
 
 
 def coverage_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Share of the labels that are relevant somewhere which are found at least once.
+    """Return the share of the relevant labels that are found at least once.
 
     >>> from umpteen import TopK
     >>> coverage_at_k([[2], [0, 1]], TopK([[2, 0], [2, 1]], [[0.9, 0.5]] * 2), k=[1, 2]).round(4)
     array([0.3333, 0.6667])
     """
-    hits = judge(Y, top, k)
+    hits = find_hits(Y, top, k)
     return at_each(k, lambda k: coverage(hits, k))
 
 
 def precision(hits: Hits, k: int) -> float:
-    """`precision_at_k` of judged answers."""
+    """Return `precision_at_k` of hits."""
     return ratio(hits.total(k), k * len(hits))
 
 
 def recall(hits: Hits, k: int) -> float:
-    """`recall_at_k` of judged answers."""
+    """Return `recall_at_k` of hits."""
     weights = 1.0 / np.maximum(hits.n_relevant, 1)
     return ratio(hits.total(k, sample_weights=weights), hits.n_labelled)
 
 
 def f1(hits: Hits, k: int) -> float:
-    """`f1_at_k` of judged answers."""
+    """Return `f1_at_k` of hits."""
     return ratio(hits.total(k, sample_weights=2.0 / (k + hits.n_relevant)), len(hits))
 
 
 def ndcg(hits: Hits, k: int) -> float:
-    """`ndcg_at_k` of judged answers."""
+    """Return `ndcg_at_k` of hits."""
     places = discounts(min(k, hits.labels.shape[1]))
     gain = hits.total(k, sample_weights=ideal_weights(hits, k), place_weights=places)
     return ratio(gain, hits.n_labelled)
 
 
 def coverage(hits: Hits, k: int) -> float:
-    """`coverage_at_k` of judged answers."""
+    """Return `coverage_at_k` of hits."""
     return ratio(np.count_nonzero(hits.per_label(k)), np.count_nonzero(hits.relevant_per_label))
 
 
 def discounts(k: int) -> FloatArray:
-    """What a hit is worth at each place.
+    """Return what a hit is worth at each place.
 
     >>> discounts(3).round(4)
     array([1.    , 0.6309, 0.5   ])
@@ -109,12 +109,12 @@ def discounts(k: int) -> FloatArray:
 
 
 def ideal_weights(hits: Hits, k: int) -> FloatArray:
-    """One over the DCG of a perfect answer, per sample; 0 where nothing is relevant."""
+    """Return one over the DCG of a perfect answer, per sample; 0 where nothing is relevant."""
     n_ideal = np.minimum(hits.n_relevant, k)
     ideal = np.concatenate([[np.inf], np.cumsum(discounts(int(n_ideal.max(initial=0))))])
     return 1.0 / ideal[n_ideal]
 
 
 def ratio(part: Any, whole: Any) -> float:
-    """Part of a whole, at most 1; 0 where there is nothing."""
+    """Return part of a whole, at most 1; 0 where there is nothing."""
     return float(min(part / whole, 1.0)) if whole else 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from umpteen.errors import ParameterError
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import check_answers, n_answers
 from umpteen.metrics.ranking import ratio
 from umpteen.validation import check_k
@@ -57,7 +57,7 @@ class AtThreshold:
 
 
 def reliability(probabilities: Any, hits: Any, n_bins: int = 10) -> Reliability:
-    """Mean probability and share of right answers, in bins of equal width from 0 to 1.
+    """Return mean probability and share of right answers, in bins of equal width from 0 to 1.
 
     `hits` says which of the answers are right, in the same shape as `probabilities`. A bin
     without answers has count 0.
@@ -81,7 +81,7 @@ def reliability(probabilities: Any, hits: Any, n_bins: int = 10) -> Reliability:
 
 
 def expected_calibration_error(probabilities: Any, hits: Any, n_bins: int = 10) -> float:
-    """How far probabilities are from the share that is right, averaged over answers; 0 is best.
+    """Return how far probabilities are from the share that is right, averaged; 0 is best.
 
     >>> round(expected_calibration_error([0.1, 0.3, 0.9, 0.7], [False, True, True, True], 2), 4)
     0.25
@@ -90,7 +90,7 @@ def expected_calibration_error(probabilities: Any, hits: Any, n_bins: int = 10) 
 
 
 def precision_at_thresholds(Y: Any, top: Any, thresholds: Any = THRESHOLDS) -> list[AtThreshold]:
-    """Precision and recall if only answers from a probability upwards are given.
+    """Return precision and recall if only answers from a probability upwards are given.
 
     >>> from umpteen import TopK
     >>> top = TopK(labels=[[0, 1], [1, 2]], scores=[[0.9, 0.6], [0.8, 0.2]])
@@ -98,11 +98,11 @@ def precision_at_thresholds(Y: Any, top: Any, thresholds: Any = THRESHOLDS) -> l
     [(0.6666666666666666, 0.6666666666666666)]
     """
     answers = check_answers(top, n_answers(top))
-    return thresholds_of(judge(Y, answers, answers.k), answers.scores, thresholds)
+    return thresholds_of(find_hits(Y, answers, answers.k), answers.scores, thresholds)
 
 
 def thresholds_of(hits: Hits, scores: Any, thresholds: Any = THRESHOLDS) -> list[AtThreshold]:
-    """`precision_at_thresholds` of judged answers and their scores."""
+    """Return `precision_at_thresholds` of hits and their scores."""
     given = hits.labels >= 0
     check_probabilities(scores[given])
     n_relevant = hits.relevant.nnz
@@ -120,7 +120,7 @@ def thresholds_of(hits: Hits, scores: Any, thresholds: Any = THRESHOLDS) -> list
 
 
 def check_probabilities(probabilities: Any) -> npt.NDArray[Any]:
-    """Numbers from 0 to 1, as a flat array; what rounding put outside is put back."""
+    """Return numbers from 0 to 1 as a flat array; what rounding put outside is put back."""
     values = np.asarray(probabilities).ravel()
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
     # not (inside), so that NaN is outside

@@ -17,7 +17,7 @@ from umpteen.metrics.macro import mean_over_relevant
 
 
 def subset_accuracy(Y: Any, predicted: Any) -> float:
-    """Share of samples whose set of labels is exactly right.
+    """Return the share of samples whose set of labels is exactly right.
 
     >>> subset_accuracy([[0, 2], [1]], [[0, 2], [1, 2]])
     0.5
@@ -27,7 +27,7 @@ def subset_accuracy(Y: Any, predicted: Any) -> float:
 
 
 def jaccard(Y: Any, predicted: Any) -> float:
-    """Labels in both sets over labels in either, averaged over samples.
+    """Return labels in both sets over labels in either, averaged over samples.
 
     >>> jaccard([[0, 2], [1]], [[0, 2], [1, 2]])
     0.75
@@ -37,7 +37,7 @@ def jaccard(Y: Any, predicted: Any) -> float:
 
 
 def sample_f1(Y: Any, predicted: Any) -> float:
-    """F1 of each sample's set, averaged over samples.
+    """Return F1 of each sample's set, averaged over samples.
 
     >>> round(sample_f1([[0, 2], [1]], [[0, 2], [1, 2]]), 4)
     0.8333
@@ -47,7 +47,7 @@ def sample_f1(Y: Any, predicted: Any) -> float:
 
 
 def micro_f1(Y: Any, predicted: Any) -> float:
-    """F1 over all (sample, label) pairs together: frequent labels count most.
+    """Return F1 over all (sample, label) pairs together: frequent labels count most.
 
     >>> round(micro_f1([[0, 2], [1]], [[0, 2], [1, 2]]), 4)
     0.8571
@@ -59,7 +59,7 @@ def micro_f1(Y: Any, predicted: Any) -> float:
 
 
 def macro_f1(Y: Any, predicted: Any) -> float:
-    """F1 of each label, averaged over labels with a relevant sample in `Y`; 0 without any.
+    """Return F1 of each label, averaged over labels with a relevant sample in `Y`, or 0.
 
     scikit-learn counts the other labels too, as zeros, unless `labels=` leaves them out.
 
@@ -76,7 +76,7 @@ def macro_f1(Y: Any, predicted: Any) -> float:
 
 
 def hamming_loss(Y: Any, predicted: Any) -> float:
-    """Share of all (sample, label) decisions that are wrong; lower is better.
+    """Return the share of all (sample, label) decisions that are wrong; lower is better.
 
     >>> round(hamming_loss([[0, 2], [1]], [[0, 2], [1, 2]]), 4)
     0.1667
@@ -87,7 +87,7 @@ def hamming_loss(Y: Any, predicted: Any) -> float:
 
 
 def check_sets(Y: Any, predicted: Any) -> tuple[csr_matrix, csr_matrix]:
-    """Both as CSR of the same shape."""
+    """Return both as CSR of the same shape."""
     true, guessed = check_pair(Y, predicted)
     if true.shape[0] != guessed.shape[0]:
         raise LabelsShapeError(

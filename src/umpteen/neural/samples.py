@@ -92,7 +92,7 @@ def split(
     samples: Samples, fraction: float, seed: int, k: int
 ) -> tuple[Samples, Validation | None]:
     """Return the samples to train on, and the validation split; None if there are few."""
-    drawn = validation_split(samples.X, samples.Y, seed, fraction)
+    drawn = validation_split(samples.X, samples.Y, seed, fraction=fraction)
     if drawn is None:
         return samples, None
     rest, validation = (samples.choose(np.flatnonzero(rows)) for rows in (~drawn, drawn))

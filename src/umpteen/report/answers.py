@@ -12,7 +12,7 @@ _OPEN, _WORDS_MARKED, _WORDS_LISTED = 12, 40, 8
 
 
 def examples(report: "Report") -> Html:
-    """The first samples open, the others behind a click."""
+    """Return the first samples open, the others behind a click."""
     if not report.examples:
         return Html()
     shown = [_example(example) for example in report.examples]

@@ -10,34 +10,34 @@ _WIDTH = 340
 
 
 def bars(title: str, names: list[str], values: list[float], full: float) -> Html:
-    """Horizontal bars of shares, a row for each name; a bar as long as the chart is `full`."""
+    """Return horizontal bars of shares; a bar as long as the chart is `full`."""
     rows = list(zip(names, values, strict=True))
     left, right, step = 10 + 7 * max(map(len, names), default=0), 44, 22
     height = step * len(rows) + 4
-    parts = []
+    elements = []
     for i, (name, value) in enumerate(rows):
         middle = step * i + step / 2 + 2
         length = (_WIDTH - left - right) * min(value / full, 1) if full else 0
-        parts += [
+        elements += [
             _text(left - 8, middle, name, "end"),
             _rect(left, middle - 7, _WIDTH - left - right, 14, "track"),
             _rect(left, middle - 7, length, 14, "bar"),
             _text(_WIDTH, middle, percent(value), "end", "value"),
         ]
     summary = ", ".join(f"{name}: {percent(value)} %" for name, value in rows)
-    return tag("figure", tag("figcaption", title), _svg(height, f"{title}. {summary}", *parts))
+    return tag("figure", tag("figcaption", title), _svg(height, f"{title}. {summary}", *elements))
 
 
 def reliability_diagram(reliability: Reliability) -> Html:
-    """Share of right answers over their probability; on the diagonal, both agree."""
+    """Draw the share of right answers over their probability; on the diagonal, both agree."""
     plot = _Plot(left=48, top=10, width=282, height=230)
     filled = [group for group in reliability.bins if group.count]
-    parts = [*_grid(plot)]
-    parts += [_bin_bar(plot, group) for group in filled]
-    parts.append(
+    elements = [*_grid(plot)]
+    elements += [_bin_bar(plot, group) for group in filled]
+    elements.append(
         tag("line", x1=plot.x(0), y1=plot.y(0), x2=plot.x(1), y2=plot.y(1), class_="diagonal")
     )
-    parts += [
+    elements += [
         tag(
             "circle",
             cx=plot.x(group.mean_probability),
@@ -47,12 +47,12 @@ def reliability_diagram(reliability: Reliability) -> Html:
         )
         for group in filled
     ]
-    parts += _counts(plot, reliability.bins)
+    elements += _counts(plot, reliability.bins)
     summary = "; ".join(
         f"probability {group.mean_probability:.2f}: {percent(group.share_right)} % right"
         for group in filled
     )
-    return _svg(plot.height + 116, f"Share of right answers by probability. {summary}", *parts)
+    return _svg(plot.height + 116, f"Share of right answers by probability. {summary}", *elements)
 
 
 class _Plot:
@@ -69,13 +69,13 @@ class _Plot:
 
 
 def _grid(plot: _Plot) -> list[Html]:
-    parts = []
+    elements = []
     for tick in (0, 0.25, 0.5, 0.75, 1):
         ends = {"x1": plot.x(0), "x2": plot.x(1), "y1": plot.y(tick), "y2": plot.y(tick)}
-        parts.append(tag("line", **ends, class_="grid"))
-        parts.append(_text(plot.left - 6, plot.y(tick), f"{100 * tick:.0f} %", "end"))
-        parts.append(_text(plot.x(tick), plot.y(0) + 13, f"{tick:g}", "middle"))
-    return parts
+        elements.append(tag("line", **ends, class_="grid"))
+        elements.append(_text(plot.left - 6, plot.y(tick), f"{100 * tick:.0f} %", "end"))
+        elements.append(_text(plot.x(tick), plot.y(0) + 13, f"{tick:g}", "middle"))
+    return elements
 
 
 def _bin_bar(plot: _Plot, group: Bin) -> Html:
@@ -94,18 +94,20 @@ def _counts(plot: _Plot, bins: list[Bin]) -> list[Html]:
     """How many answers each bin has, as a strip below the diagram."""
     most = max((group.count for group in bins), default=0) or 1
     bottom, highest = plot.y(0) + 84, 36
-    parts = [_text(plot.x(0.5), plot.y(0) + 30, "probability; below: how many answers", "middle")]
+    elements = [
+        _text(plot.x(0.5), plot.y(0) + 30, "probability; below: how many answers", "middle")
+    ]
     for group in bins:
         height = highest * group.count / most
         width = plot.width * (group.high - group.low)
-        parts.append(_rect(plot.x(group.low) + 1, bottom - height, width - 2, height, "count"))
+        elements.append(_rect(plot.x(group.low) + 1, bottom - height, width - 2, height, "count"))
         middle = plot.x((group.low + group.high) / 2)
-        parts.append(_text(middle, bottom + 9, compact(group.count), "middle"))
-    return parts
+        elements.append(_text(middle, bottom + 9, compact(group.count), "middle"))
+    return elements
 
 
 def compact(count: int) -> str:
-    """A count in four characters or fewer.
+    """Return a count in four characters or fewer.
 
     >>> compact(950), compact(9_512), compact(1_234_567)
     ('950', '9.5k', '1.2M')
@@ -118,9 +120,9 @@ def compact(count: int) -> str:
     return str(count)
 
 
-def _svg(height: float, says: str, *parts: Html) -> Html:
+def _svg(height: float, says: str, *elements: Html) -> Html:
     box = f"0 0 {_WIDTH} {height:g}"
-    return tag("svg", *parts, viewBox=box, role="img", aria_label=says)
+    return tag("svg", *elements, viewBox=box, role="img", aria_label=says)
 
 
 def _rect(x: float, y: float, width: float, height: float, kind: str, *inside: Html) -> Html:

@@ -1,4 +1,4 @@
-"""The details of the page; each section is empty where nothing is known."""
+"""The details of the page; each section is empty where there is nothing to show."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ _NONE = "-"
 
 
 def calibration(report: "Report") -> Html:
-    """Probabilities against what is right."""
+    """Return probabilities against what is right."""
     if report.reliability is None:
         return Html()
     error = percent(report.reliability.expected_calibration_error)
@@ -39,7 +39,7 @@ def calibration(report: "Report") -> Html:
 
 
 def confused(report: "Report") -> Html:
-    """Pairs of labels that are taken for one another."""
+    """Return pairs of labels that are taken for one another."""
     if not report.confused:
         return Html()
     rows = [
@@ -59,7 +59,7 @@ def confused(report: "Report") -> Html:
 
 
 def labels(report: "Report") -> Html:
-    """The labels that do best and worst."""
+    """Return the labels that do best and worst."""
     if report.labels is None:
         return Html()
     best = report.labels.best(_LABELS_SHOWN)

@@ -10,7 +10,7 @@ from umpteen.base import TopK
 from umpteen.errors import LabelsError, LabelsShapeError
 from umpteen.metrics import frequency, macro, ranking
 from umpteen.metrics.confusion import Confused, most_confused
-from umpteen.metrics.hits import Hits, judge
+from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import check_answers, check_ks, check_pair, n_answers
 from umpteen.metrics.per_label import label_table
 from umpteen.metrics.propensity import LabelCounts, Scored, psndcg, psp
@@ -48,7 +48,7 @@ def evaluate(
     title: str = "",
     facts: Mapping[str, Any] | None = None,
 ) -> Report:
-    """Everything about the answers `top` to samples whose labels are `Y_test`.
+    """Evaluate the answers `top` to samples whose labels are `Y_test`.
 
     With `Y_train` (or `metrics.LabelCounts` of it), also the metrics scored by propensity (`a` and
     `b` are its constants, see `propensity`; or give the propensities themselves) and labels
@@ -72,7 +72,7 @@ def evaluate(
             Y_train = LabelCounts.of(Y_train)
         counts = Y_train.counts
         propensity = propensity_of(Y_train, a, b) if propensity is None else propensity
-    hits = judge(Y_test, top, ks, None if propensity is None else np.size(propensity))
+    hits = find_hits(Y_test, top, ks, None if propensity is None else np.size(propensity))
     report = _measured(hits, tuple(ks), propensity, counts)
     if label_names is not None:
         report = _with_names(report, hits, counts, top, label_names)
@@ -130,7 +130,7 @@ def _with_names(
 def _with_probabilities(report: Report, relevant: Any, top: Any) -> Report:
     """Over all answers that were given, however few the report's ks ask for."""
     answers = check_answers(top, n_answers(top))
-    hits = judge(relevant, answers, answers.k)
+    hits = find_hits(relevant, answers, answers.k)
     given = answers.labels >= 0
     return replace(
         report,

@@ -10,7 +10,7 @@ class Html(str):
 
 
 def escape(value: Any) -> Html:
-    """Any value as text of a page.
+    """Return any value as text of a page.
 
     >>> escape("<b> & <i>")
     '&lt;b&gt; &amp; &lt;i&gt;'
@@ -21,13 +21,13 @@ def escape(value: Any) -> Html:
     return Html(html.escape(text))
 
 
-def join(*parts: Any) -> Html:
-    """Several pieces as one."""
-    return Html("".join(escape(part) for part in parts))
+def join(*pieces: Any) -> Html:
+    """Return several pieces as one."""
+    return Html("".join(escape(piece) for piece in pieces))
 
 
 def tag(kind: str, *children: Any, **attributes: Any) -> Html:
-    """An element; `class_` is class, `aria_label` is aria-label, None is no attribute.
+    """Return an element; `class_` is class, `aria_label` is aria-label, None is no attribute.
 
     >>> tag("p", "1 < 2", tag("b", "!"), class_="small", aria_label='"so"')
     '<p class="small" aria-label="&quot;so&quot;">1 &lt; 2<b>!</b></p>'
@@ -41,17 +41,17 @@ def tag(kind: str, *children: Any, **attributes: Any) -> Html:
 
 
 def name(label: Any) -> Html:
-    """A label's name, which may break where its words meet.
+    """Return a label's name, which may break where its words meet.
 
     >>> name("numpy.linalg_x")
     'numpy.<wbr>linalg_<wbr>x'
     """
-    parts = re.split(r"(?<=[./_:-])(?=\w)", str(label))
-    return Html("<wbr>".join(escape(part) for part in parts))
+    pieces = re.split(r"(?<=[./_:-])(?=\w)", str(label))
+    return Html("<wbr>".join(escape(piece) for piece in pieces))
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A share in percent.
+    """Return a share in percent.
 
     >>> percent(0.1234)
     '12.3'
@@ -60,16 +60,16 @@ def percent(value: float, digits: int = 1) -> str:
 
 
 def noted(first: Any, note: Any) -> Html:
-    """Something with a smaller line below it."""
+    """Return an element with a smaller line below it."""
     return join(first, tag("small", note))
 
 
 def table(caption: str, headings: list[str], rows: list[list[Any]]) -> Html:
-    """A table whose first column names the rows; the others hold numbers."""
+    """Return a table whose first column names the rows; the others hold numbers."""
     head = [tag("th", heading, scope="col") for heading in headings]
     body = [
         tag("tr", tag("th", first, scope="row"), *(tag("td", value) for value in others))
         for first, *others in rows
     ]
-    parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body))
-    return tag("table", *parts)
+    pieces = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body))
+    return tag("table", *pieces)

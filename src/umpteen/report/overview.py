@@ -24,7 +24,7 @@ _MEANINGS = {
 
 
 def header(report: "Report", title: str) -> Html:
-    """Title, what was tested, facts of the model, and the numbers to remember."""
+    """Return title, what was tested, facts of the model, and the numbers to remember."""
     facts = [
         tag("div", tag("dt", key), tag("dd", _fact(value))) for key, value in report.facts.items()
     ]
@@ -34,7 +34,7 @@ def header(report: "Report", title: str) -> Html:
 
 
 def metrics(report: "Report") -> Html:
-    """Every metric at every k."""
+    """Return every metric at every k."""
     rows = [
         [noted(metric, _MEANINGS.get(metric, ""))]
         + [percent(report.metrics[f"{metric}@{k}"], 2) for k in report.ks]
@@ -46,17 +46,17 @@ def metrics(report: "Report") -> Html:
 
 
 def frequency(report: "Report") -> Html:
-    """Labels by how often training had them."""
+    """Return labels by how often training had them."""
     if not report.deciles:
         return Html()
     k = max(report.ks)
     names = [group.span for group in report.deciles]
     found = [group.recall for group in report.deciles]
-    parts = [group.precision for group in report.deciles]
+    shares = [group.precision for group in report.deciles]
     scored = [group.psp for group in report.deciles if group.psp is not None]
     pictures = [
         charts.bars(f"Share found (recall@{k}), %", names, found, full=1.0),
-        charts.bars(f"What they add to precision@{k}, %", names, parts, full=max(parts)),
+        charts.bars(f"What they add to precision@{k}, %", names, shares, full=max(shares)),
     ]
     if scored:
         pictures.append(charts.bars(f"What they add to PSP@{k}, %", names, scored, max(scored)))

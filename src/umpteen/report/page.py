@@ -1,4 +1,4 @@
-"""The report as one page: no script, no network, nothing beside it."""
+"""The report as one page: no script, no network, no other file."""
 
 from collections.abc import Iterable
 from importlib.resources import files
@@ -28,7 +28,7 @@ _HEAD = """\
 
 
 def render(report: "Report") -> str:
-    """The whole page."""
+    """Return the whole page."""
     title = report.title or "Report"
     made = {heading: make(report) for heading, make in _SECTIONS.items()}
     made = {heading: content for heading, content in made.items() if content}
@@ -37,7 +37,7 @@ def render(report: "Report") -> str:
 
 
 def document(title: str, *content: Html) -> str:
-    """A page of any content."""
+    """Return a page of any content."""
     style = Html(files("umpteen.report").joinpath("style.css").read_text("utf-8"))
     head = Html(_HEAD)
     written = tag("head", head, tag("title", title), "\n", tag("style", style))
@@ -46,13 +46,13 @@ def document(title: str, *content: Html) -> str:
 
 
 def contents(headings: Iterable[str]) -> Html:
-    """Links to the sections."""
+    """Return links to the sections."""
     links = [tag("a", heading, href=f"#{_anchor(heading)}") for heading in headings]
     return tag("nav", *links, aria_label="Contents")
 
 
 def section(heading: str, content: Html) -> Html:
-    """A part of the page under its heading."""
+    """Return a part of the page under its heading."""
     anchor = _anchor(heading)
     titled = tag("h2", heading, id=anchor)
     return join("\n", tag("section", titled, content, aria_labelledby=anchor))

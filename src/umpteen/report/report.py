@@ -36,7 +36,7 @@ class Report:
 
     `metrics` has a name for each number, such as `"precision@1"`, `"nDCG@5"`, `"PSP@3"`.
     `bands` (head, torso, tail) and `deciles` group labels by their training frequency.
-    What was not asked for or is not known is None or empty. `facts` says about the model what
+    What was not asked for or cannot be computed is None or empty. `facts` says about the model what
     a reader wants to know: names with numbers or texts.
     """
 
@@ -62,12 +62,12 @@ class Report:
         return list(dict.fromkeys(key.rpartition("@")[0] for key in self.metrics))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in plain types, ready for JSON."""
+        """Return everything in plain types, ready for JSON."""
         plain: dict[str, Any] = _plain(self)
         return plain
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """The report as one page that needs nothing else; also written to `path`, if given."""
+        """Return the report as one page that needs nothing else; `path` writes it, too."""
         html = page.render(self)
         if path is not None:
             with open_to_write(path) as file:

@@ -17,19 +17,19 @@ _PAIRS_SHOWN = 3
 
 
 def render(report: "Report") -> Group:
-    """Headline, metrics, and then what is known of groups, probabilities and confusions."""
-    parts: list[Any] = [headline(report), _metrics(report)]
+    """Return the headline, metrics, then groups, probabilities and confusions if there are any."""
+    lines: list[Any] = [headline(report), _metrics(report)]
     if report.bands:
-        parts.append(_groups(report))
+        lines.append(_groups(report))
     if report.reliability is not None:
-        parts.append(calibration(report, report.reliability))
+        lines.append(calibration(report, report.reliability))
     if report.confused:
-        parts.append(_confused(report))
-    return Group(*parts)
+        lines.append(_confused(report))
+    return Group(*lines)
 
 
 def as_text(report: "Report") -> str:
-    """The same without colours, whatever the terminal."""
+    """Return the same without colours, whatever the terminal."""
     console = Console(file=StringIO(), width=96, color_system=None, force_terminal=False)
     with console.capture() as captured:
         console.print(render(report))
@@ -37,17 +37,17 @@ def as_text(report: "Report") -> str:
 
 
 def headline(report: "Report") -> str:
-    """What was tested."""
-    parts = [f"{report.n_samples:,} samples, {report.n_labels:,} labels"]
+    """Return what was tested."""
+    lines = [f"{report.n_samples:,} samples, {report.n_labels:,} labels"]
     if report.n_samples_without_labels:
-        parts.append(f"samples without labels: {report.n_samples_without_labels:,}")
+        lines.append(f"samples without labels: {report.n_samples_without_labels:,}")
     if report.n_unseen_labels:
-        parts.append(f"test labels unseen in training: {report.n_unseen_labels:,}")
-    return "; ".join(parts)
+        lines.append(f"test labels unseen in training: {report.n_unseen_labels:,}")
+    return "; ".join(lines)
 
 
 def calibration(report: "Report", reliability: Reliability) -> str:
-    """By how much probabilities are off, and what the highest threshold gives."""
+    """Return by how much probabilities are off, and what the highest threshold gives."""
     off = 100 * reliability.expected_calibration_error
     line = f"calibration error (ECE): {off:.1f} points"
     if not report.thresholds:

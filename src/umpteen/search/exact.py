@@ -19,7 +19,7 @@ _BLOCK_VECTORS = 8192  # 8 MB of rough scores per thread
 def exact_topk(
     vectors: FloatArray, present: BoolArray, queries: FloatArray, k: int, *, n_jobs: int | None = -1
 ) -> TopK:
-    """The k vectors with the largest inner product, of those that are `present`.
+    """Return the k vectors with the largest inner product, of those that are `present`.
 
     Rows have length 1. The same bits for any number of threads, block sizes and BLAS.
 
@@ -35,26 +35,26 @@ def exact_topk(
     starts = range(0, len(queries), _BLOCK_QUERIES)
     blocks = [queries[start : start + _BLOCK_QUERIES] for start in starts]
     with one_thread_each:
-        parts = parallel.run(
+        answers = parallel.run(
             lambda block: _block_topk(vectors, present, block, k), blocks, n_jobs=n_jobs
         )
-    return TopK.concatenate(parts)
+    return TopK.concatenate(answers)
 
 
 def _scan(
     vectors: FloatArray, present: BoolArray, queries: FloatArray, k: int, n_jobs: int | None
 ) -> TopK:
     """Few queries: the cores share the vectors, not the queries."""
-    n_parts = min(parallel.n_threads(n_jobs), 1 + vectors.size // _SCAN_NUMBERS)
-    bounds = np.arange(n_parts + 1) * len(vectors) // n_parts
-    parts = parallel.run(
+    n_blocks = min(parallel.n_threads(n_jobs), 1 + vectors.size // _SCAN_NUMBERS)
+    bounds = np.arange(n_blocks + 1) * len(vectors) // n_blocks
+    blocks = parallel.run(
         lambda ends: scan_nearest(
             queries, vectors[slice(*ends)], present[slice(*ends)], ends[0], k
         ),
         list(pairwise(bounds.tolist())),
         n_jobs=n_jobs,
     )
-    labels, scores = (np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True))
+    labels, scores = (np.concatenate(tables, axis=1) for tables in zip(*blocks, strict=True))
     return TopK(*merge_nearest(labels, scores, k))
 
 
@@ -74,7 +74,7 @@ def _block_topk(vectors: FloatArray, present: BoolArray, queries: FloatArray, k:
 
 
 def rounding(dim: int) -> float:
-    """How far a product of unit vectors in float32 may be off, in whatever order it is summed.
+    """Return how far a float32 product of unit vectors may be off, whatever its order of sums.
 
     Twice the usual bound of dim / 2^24 for lengths and products that are rounded themselves.
 

@@ -26,12 +26,12 @@ _SEED = 12345
 
 
 def is_available() -> bool:
-    """Whether the library is installed."""
+    """Return whether the library is installed."""
     return find_spec("faiss") is not None
 
 
 def require_library() -> Any:
-    """FAISS, or the advice how to get it."""
+    """Return FAISS, or raise an error with advice how to get it."""
     return require("faiss", "neural")
 
 
@@ -49,7 +49,7 @@ class Graph:
 
     @classmethod
     def empty(cls, n_links: int) -> "Graph":
-        """Nothing to find yet."""
+        """Return a graph that has nothing to find yet."""
         none = np.zeros(0, np.int32)
         return cls(n_links, -1, none, none, none, np.zeros(0, np.bool_))
 
@@ -67,13 +67,13 @@ class Graph:
         self._hide(np.append(self.hidden, np.zeros(len(ids), np.bool_)))
 
     def remove(self, ids: IntArray) -> None:
-        """Never answer these again."""
+        """Remove these from all answers."""
         self._hide(self.hidden | np.isin(self.ids, ids))
 
     def search(
         self, vectors: FloatArray, queries: FloatArray, k: int, *, width: int, n_jobs: int | None
     ) -> IntArray:
-        """Ids (queries, k) of near vectors, in no order; -1 where fewer were found."""
+        """Return ids (queries, k) of near vectors, in no order; -1 where fewer were found."""
         faiss, native = require_library(), self._native(vectors)
         settings = faiss.SearchParametersHNSW(
             efSearch=max(min(width, len(self.ids)), k), sel=self._selector()

@@ -48,7 +48,7 @@ class LabelIndex:
     some (`recall` measures how many); it needs FAISS (`pip install 'umpteen[neural]'`) and time
     to build. `"auto"` builds a graph where it pays: for many labels that are asked one by one
     (`use="single"`) or very many (from 500,000 of 300 numbers); each call of `topk` then takes
-    the quicker way for its number of queries. Without FAISS, it is exact.
+    what is quicker for its number of queries. Without FAISS, it is exact.
 
     Whoever asks for more than a quarter of the labels gets them by comparison, whatever the method.
 
@@ -110,13 +110,13 @@ class LabelIndex:
         return int(np.count_nonzero(self.present))
 
     def topk(self, queries: Any, k: int = 10) -> TopK:
-        """The `k` nearest labels of each query `(n, dim)`, best first."""
+        """Return the `k` nearest labels of each query `(n, dim)`, best first."""
         k = check_k(k)
         units = unit_vectors(queries, "queries", dim=self.vectors.shape[1])
         return self._answer(units, k, by_graph=self._graph_is_quicker(len(units), k))
 
     def near(self, units: FloatArray, k: int, n_queries: int) -> IntArray:
-        """What `topk` answers, labels alone and in any order; queries have length 1, unchecked.
+        """Return the labels of `topk` in any order; queries have length 1, unchecked.
 
         They are some of `n_queries`, whose number decides whether a graph is walked.
         """
@@ -130,7 +130,7 @@ class LabelIndex:
         return found
 
     def recall(self, queries: Any, k: int = 10) -> float:
-        """The share of the true k nearest labels that the graph finds; 1 if there is no graph.
+        """Return the share of the true k nearest labels that the graph finds; 1 without a graph.
 
         A label with exactly the score of the k-th counts as found, whichever of them it is.
         """
@@ -148,7 +148,7 @@ class LabelIndex:
         return float(hits.sum() / n_true.sum())
 
     def add(self, vectors: Any) -> IntArray:
-        """The ids of new labels, after all given so far. Copies the table: add many at once."""
+        """Add labels and return their ids. Copies the table: add many at once."""
         self._check_library()
         units = check_some(unit_vectors(vectors, "vectors", dim=self.vectors.shape[1]))
         new = np.arange(self.n_labels, self.n_labels + len(units), dtype=np.int32)
@@ -158,7 +158,7 @@ class LabelIndex:
         return new
 
     def remove(self, ids: Any) -> None:
-        """Never answer these labels again; the other ids stay, these are not given again."""
+        """Remove these labels from all answers; other ids stay, these are not given again."""
         chosen = check_ids(ids, self.n_labels)
         self.present[chosen] = False
         if self.graph is None:

@@ -14,11 +14,11 @@ IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 Option = TypeVar("Option", bound=str)
 
-_BLOCK_ROWS = 4096  # the way to unit length is in float64
+_BLOCK_ROWS = 4096  # computed in float64
 
 
 def unit_vectors(table: Any, name: str, *, dim: int | None = None) -> FloatArray:
-    """A new table with the same rows at length 1; a row of zeros stays.
+    """Return a new table with the same rows at length 1; a row of zeros stays.
 
     >>> unit_vectors([[3, 4], [0, 0]], "vectors")
     array([[0.6, 0.8],
@@ -42,7 +42,7 @@ def unit_vectors(table: Any, name: str, *, dim: int | None = None) -> FloatArray
 
 
 def check_some(vectors: FloatArray) -> FloatArray:
-    """The same, if there is at least one."""
+    """Return the same, if there is at least one."""
     if not len(vectors):
         raise FeaturesError(
             f"vectors have no rows (shape {vectors.shape}); expected one per label, at least one"
@@ -51,12 +51,12 @@ def check_some(vectors: FloatArray) -> FloatArray:
 
 
 def has_direction(vectors: FloatArray) -> BoolArray:
-    """Which rows are not all zero."""
+    """Return which rows are not all zero."""
     return np.asarray(vectors.any(axis=1))
 
 
 def check_ids(ids: Any, n_labels: int) -> IntArray:
-    """Label ids as a 1-D array, each from 0 to `n_labels` - 1.
+    """Return label ids as a 1-D array, each from 0 to `n_labels` - 1.
 
     >>> check_ids([2, 0], 3)
     array([2, 0], dtype=int32)
@@ -76,7 +76,7 @@ def check_ids(ids: Any, n_labels: int) -> IntArray:
 
 
 def check_option(value: Option, name: str, options: tuple[str, ...]) -> Option:
-    """The same, if it is one of the options."""
+    """Return the same, if it is one of the options."""
     if not isinstance(value, str) or value not in options:
         raise ParameterError(f"{name}={value!r} is not possible: choose from {options}")
     return value

@@ -27,7 +27,7 @@ from umpteen.softmax.settings import (
     resolve_noise,
     upgrade_from_1,
 )
-from umpteen.softmax.split import Samples, ValidationScore, validation_split
+from umpteen.softmax.split import Samples, ValidationScore, split_samples
 from umpteen.softmax.training import Checkpoint, Schedule, State, train
 from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form
 from umpteen.storage import Given, Shape
@@ -54,7 +54,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     """A linear softmax over thousands to millions of classes, trained at logarithmic cost.
 
     Instead of comparing a sample's class with all others, each step compares it with a few that
-    are drawn at random, the negatives. What the drawing does to the scores is known exactly, and
+    are drawn at random, the negatives. What the sampling does to the scores follows exactly, and
     is taken out.
 
     By default, negatives of sparse rows are drawn by frequency. Those of dense rows are drawn from
@@ -194,7 +194,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         )
         state = found.state if found else None
         seed = state.seed if state else seed
-        training, validation = validation_split(X, Y, recipe.validation_fraction, seed)
+        training, validation = split_samples(X, Y, recipe.validation_fraction, seed)
         self.counts_ = training.counts
         self.feature_length_ = root_mean_square_length(training.X)
         if state is not None and len(state.bounds) != len(training):

@@ -13,7 +13,7 @@ IntArray = npt.NDArray[np.int32]
 def train_on_all_classes(
     model: DenseScores | SparseScores, rules: Rules, X: Features, rows: IntArray, labels: IntArray
 ) -> None:
-    """One pass over visits of rows, each with its label."""
+    """Train in one pass over visits of rows, each with its label."""
     for first in range(0, len(rows), rules.batch_size):
         batch = slice(first, first + rules.batch_size)
         if isinstance(model, DenseScores):

@@ -68,19 +68,19 @@ class Noise:
         return cls(share, cls.by_frequency(Y).frequencies, clone(tree).fit(X, Y))
 
     def reduce(self, X: Features) -> FloatArray:
-        """What the tree sees of the samples, `(n, dim)`."""
+        """Return what the tree sees of the samples, `(n, dim)`."""
         if self.tree is None:
             return np.zeros((X.shape[0], 1), np.float32)
         return self.tree.reduce(X)
 
     def log_prob(self, reduced: FloatArray, labels: npt.NDArray[np.int32]) -> FloatArray:
-        """log p(y|x) of given classes, `(n, m)`."""
+        """Return log p(y|x) of given classes, `(n, m)`."""
         if self.tree is None:
             return np.asarray(self._frequency.logs[labels])
         return np.asarray(log_prob_mixed_rows(self._mixture, reduced, labels))
 
     def log_prob_table(self, reduced: FloatArray) -> FloatArray:
-        """log p(y|x) of all classes, `(n, n_classes)`, or `(1, n_classes)` without a tree."""
+        """Return log p(y|x) of all classes, `(n, n_classes)`; `(1, n_classes)` without a tree."""
         if self.tree is None:
             return self._frequency.logs[None]
         return np.asarray(log_prob_mixed_table(self._mixture, reduced))
@@ -94,7 +94,7 @@ class Noise:
         seed: int,
         n_jobs: int | None,
     ) -> Iterator[Visits]:
-        """For each chunk of rows, the rows' own labels and what is drawn, ahead of use."""
+        """Yield for each chunk of rows the rows' own labels and what is drawn, ahead of use."""
 
         def draw(rows: npt.NDArray[np.int32]) -> Visits:
             if self.tree is None:

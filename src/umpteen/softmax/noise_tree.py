@@ -152,7 +152,7 @@ class NoiseTree(BaseEstimator):
             return choose_regularizers(samples, seed, self.n_jobs, bar)
 
     def sample(self, X: Any, n: int = 1, rng: Any = None) -> IntArray:
-        """`n` classes drawn for each sample, independently, `(n_samples, n)`.
+        """Draw `n` classes for each sample, independently, `(n_samples, n)`.
 
         `rng`: a numpy Generator, or a seed for one.
         """
@@ -161,27 +161,27 @@ class NoiseTree(BaseEstimator):
     def sample_with_log_prob(
         self, X: Any, n: int = 1, rng: Any = None
     ) -> tuple[IntArray, FloatArray]:
-        """The classes that `sample` draws, and their log-probabilities."""
+        """Return the classes that `sample` draws, and their log-probabilities."""
         reduced, n, seed, tree = self.reduce(X), check_k(n, "n"), _seed_of(rng), self.arrays
-        parts = self._by_rows(
+        blocks = self._by_rows(
             lambda rows: draw_rows(tree, reduced[rows], n, seed, rows.start), len(reduced)
         )
-        return np.concatenate([part[0] for part in parts]), np.concatenate(
-            [part[1] for part in parts]
+        return np.concatenate([block[0] for block in blocks]), np.concatenate(
+            [block[1] for block in blocks]
         )
 
     def log_prob(self, X: Any, y: Any) -> FloatArray:
-        """log p(y|x): of one class per sample, `(n,)`, or of m given ones, `(n, m)`."""
+        """Return log p(y|x): of one class per sample, `(n,)`, or of m given ones, `(n, m)`."""
         reduced, tree = self.reduce(X), self.arrays
         ids = self._check_ids(y, len(reduced))
         table = ids if ids.ndim == 2 else ids[:, None]
-        parts = self._by_rows(
+        blocks = self._by_rows(
             lambda rows: log_prob_rows(tree, reduced[rows], table[rows]), len(reduced)
         )
-        return np.concatenate(parts).reshape(ids.shape)
+        return np.concatenate(blocks).reshape(ids.shape)
 
     def log_prob_all(self, X: Any) -> Iterator[tuple[slice, FloatArray]]:
-        """log p(y|x) of all classes, some rows at a time: `(rows, table)` in order.
+        """Yield log p(y|x) of all classes, some rows at a time: `(rows, table)` in order.
 
         >>> tree = NoiseTree().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
         >>> for rows, table in tree.log_prob_all([[0.0], [2.0]]):
@@ -196,18 +196,18 @@ class NoiseTree(BaseEstimator):
         return zip(blocks, tables, strict=True)
 
     def topk(self, X: Any, k: int = 5, beam_width: int = 64) -> TopK:
-        """The `k` most probable classes and their log-probabilities, by beam search.
+        """Return the `k` most probable classes and their log-probabilities, by beam search.
 
         `beam_width` (at least `k`) nodes go on at every level; exact from half the number of
         leaves on, which is half of the next power of two of the classes.
         """
         reduced, k, tree = self.reduce(X), min(check_k(k), self.n_classes_), self.arrays
         width = min(max(k, check_k(beam_width, "beam_width")), max(1, len(self.label_of_) // 2))
-        parts = self._by_rows(lambda rows: beam_topk(tree, reduced[rows], k, width), len(reduced))
-        return TopK.concatenate([TopK(*part) for part in parts])
+        blocks = self._by_rows(lambda rows: beam_topk(tree, reduced[rows], k, width), len(reduced))
+        return TopK.concatenate([TopK(*block) for block in blocks])
 
     def reduce(self, X: Any) -> FloatArray:
-        """The features z that the tree sees, `(n, dim)`; fewer columns if `X` varied in fewer."""
+        """Return the features z that the tree sees, `(n, dim)`; fewer if `X` varied in fewer."""
         self._check_fitted()
         X = check_features(X, n_features=self.n_features_in_, model=type(self).__name__)
         return self.reduction_(X, self.n_jobs)

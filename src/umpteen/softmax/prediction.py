@@ -42,10 +42,11 @@ class Answers:
 
     @cached_property
     def log_counts(self) -> FloatArray:
+        """The logarithm of how often each class occurs, of 1 where it never does."""
         return np.log(np.maximum(self.counts, 1)).astype(np.float32)
 
     def table(self, X: Features) -> FloatArray:
-        """Log-probabilities of all classes, `(n, n_classes)`; -inf for those never seen."""
+        """Return log-probabilities of all classes, `(n, n_classes)`; -inf for those never seen."""
         scores = self.model.table(X)
         if self.corrected:
             scores += self.noise.log_prob_table(self.noise.reduce(X))
@@ -53,11 +54,11 @@ class Answers:
         return _log_softmax(scores)
 
     def exact(self, X: Features, k: int) -> TopK:
-        """The `k` best classes."""
+        """Return the `k` best of all classes."""
         return self._by_rows(X, self._block, lambda rows: finite_topk(self._ranking(rows), k))
 
     def best_by_discount(self, X: Features, discounts: Sequence[float]) -> IntArray:
-        """The best class of each sample, for each of several discounts: (discounts, n)."""
+        """Return the best class of each sample, for each of several discounts: (discounts, n)."""
 
         def block(first: int) -> IntArray:
             table = self.table(X[first : first + self._block])
@@ -69,11 +70,11 @@ class Answers:
             return np.concatenate(parallel.run(block, starts, n_jobs=self.n_jobs), axis=1)
 
     def among_candidates(self, X: Features, k: int, beam_width: int) -> TopK:
-        """The best of the classes that a beam through the tree finds; O(log(n_classes)) each."""
+        """Return the best classes that a beam through the tree finds; O(log(n_classes)) each."""
         return self._by_rows(X, _BLOCK_ROWS, lambda rows: self._candidates(rows, k, beam_width))
 
     def log_proba(self, X: Features, labels: IntArray) -> FloatArray:
-        """Log-probabilities of given classes, `(n, m)`."""
+        """Return log-probabilities of given classes, `(n, m)`."""
         starts = range(0, X.shape[0], self._block)
 
         def block(first: int) -> FloatArray:
@@ -81,8 +82,8 @@ class Answers:
             return np.take_along_axis(self.table(X[rows]), labels[rows].astype(np.int64), axis=1)
 
         with parallel.one_thread_each:
-            parts = parallel.run(block, starts, n_jobs=self.n_jobs)
-        return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *parts])
+            blocks = parallel.run(block, starts, n_jobs=self.n_jobs)
+        return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *blocks])
 
     @property
     def _block(self) -> int:

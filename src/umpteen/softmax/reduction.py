@@ -37,7 +37,7 @@ class Reduction:
 
     @classmethod
     def of(cls, X: Features, dim: int, seed: int) -> "Reduction":
-        """The `dim` directions in which rows differ most; fewer where they differ in fewer.
+        """Return the `dim` directions in which rows differ most; fewer where they differ in fewer.
 
         Exact for dense rows of at most 2,048 features, else by randomised subspace iteration
         (Halko et al. 2011), which takes the mean off in every product and never in the matrix.
@@ -53,7 +53,7 @@ class Reduction:
         return cls(components, mean @ components, 1 / np.sqrt(variances[kept]))
 
     def __call__(self, X: Features, n_jobs: int | None = -1) -> FloatArray:
-        """The rows reduced, `(n, dim)`; each by itself, whatever rows stand beside it."""
+        """The rows reduced, `(n, dim)`; each by itself, whatever the other rows are."""
         starts = range(0, max(X.shape[0], 1), _BLOCK_ROWS)
         return np.concatenate(parallel.run(lambda i: self._block(X, i), starts, n_jobs=n_jobs))
 

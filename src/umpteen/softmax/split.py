@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.softmax.prediction import Answers
+from umpteen.splitting import validation_split
 from umpteen.validation import Features
 
 _FEWEST = 20  # samples that are split at all
@@ -48,22 +49,20 @@ class Samples:
         return ValidationScore(found[best], float(discounts[best]))
 
 
-def validation_split(
+def split_samples(
     X: Features, Y: csr_matrix, fraction: float, seed: int
 ) -> tuple[Samples, Samples | None]:
     """Return training and validation samples; all labels of the latter occur in the former.
 
     At most 2,000 samples are for validation. Of fewer than 20 samples, none are: None.
     """
-    n = X.shape[0]
-    size = int(min(fraction * n, _MOST_SAMPLES, max(200, _MOST_SCORES // Y.shape[1])))
-    if n < _FEWEST or size == 0:
+    most = int(min(fraction * X.shape[0], _MOST_SAMPLES, max(200, _MOST_SCORES // Y.shape[1])))
+    drawn = validation_split(X, Y, seed, fraction=fraction, most=most, fewest=_FEWEST)
+    if drawn is None:
         return Samples(X, Y), None
-    order = np.random.default_rng(seed).permutation(n)
-    drawn, rest = np.sort(order[:size]), np.sort(order[size:])
-    seen = Samples(X, Y[rest]).counts > 0
-    n_labels = np.diff(Y[drawn].indptr)
-    usable = (n_labels > 0) & (Y[drawn] @ seen == n_labels)
-    rest = np.sort(np.concatenate([rest, drawn[~usable]]))
-    drawn = drawn[usable]
-    return Samples(X[rest], Y[rest]), Samples(X[drawn], Y[drawn]) if len(drawn) else None
+    seen = np.bincount(Y[~drawn].indices, minlength=Y.shape[1]) > 0
+    n_labels = np.diff(Y.indptr)
+    drawn &= (n_labels > 0) & (Y @ seen == n_labels)
+    if not drawn.any():
+        return Samples(X, Y), None
+    return Samples(X[~drawn], Y[~drawn]), Samples(X[drawn], Y[drawn])

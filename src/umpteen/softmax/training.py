@@ -72,7 +72,7 @@ class State:
             self.validation_scores.append(score.precision)
 
     def is_over(self, schedule: Schedule) -> bool:
-        """Whether all epochs are done, or no recent one was better."""
+        """Return whether all epochs are done, or no recent one was better."""
         scores = self.validation_scores
         stale = len(scores) - 1 - int(np.argmax(scores)) if scores else 0
         return self.epoch >= schedule.epochs or stale >= schedule.patience

@@ -35,14 +35,14 @@ class Growth(NamedTuple):
 
 
 def samples_by_class(rows: npt.NDArray[np.float32], labels: csr_matrix) -> ClassSamples:
-    """Reduced `rows` in the order of their classes; a row with two labels stands there twice."""
+    """Return reduced `rows` in the order of their classes; a row with two labels comes twice."""
     by_class = csc_matrix(labels)
     ordered, start = rows[by_class.indices], by_class.indptr.astype(np.int64)
     return ClassSamples(ordered, start, class_sums(ordered, start))
 
 
 def depth_of(n_classes: int) -> int:
-    """Levels of nodes above as many leaves as there are classes or more.
+    """Return levels of nodes above as many leaves as there are classes or more.
 
     >>> [depth_of(n) for n in (1, 2, 3, 4, 5)]
     [0, 1, 2, 2, 3]
@@ -119,7 +119,7 @@ def _shares(sizes: IntArray, bounds: IntArray) -> list[tuple[int, int]]:
 
 
 def halved(bounds: IntArray, n_left: IntArray) -> IntArray:
-    """Bounds of the next level's nodes."""
+    """Return bounds of the next level's nodes."""
     halves = np.empty(2 * len(n_left) + 1, np.int64)
     halves[::2], halves[1::2] = bounds, bounds[:-1] + n_left
     return halves
@@ -140,7 +140,7 @@ def _as_arrays(thetas: npt.NDArray[np.float32], order: IntArray, bounds: IntArra
 def choose_regularizers(
     samples: ClassSamples, seed: int, n_jobs: int | None, bar: Bar
 ) -> npt.NDArray[np.float64]:
-    """Of each level, the one of `GRID` with the largest likelihood on the validation split.
+    """Choose for each level the one of `GRID` of largest likelihood on the validation split.
 
     That is a fifth of the samples. Each level is fitted to the others along its first split
     (one round tells as much about the value as twenty do, in half the time), with the value of
@@ -178,7 +178,7 @@ def split_samples(
 def some_nodes(
     samples: ClassSamples, order: IntArray, bounds: IntArray, random: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """`order` and `bounds` of nodes drawn until there are enough, and enough samples in them."""
+    """Return `order` and `bounds` of nodes drawn until they and their samples are enough."""
     sizes = np.diff(samples.start)[order]
     drawn = random.permutation(len(bounds) - 1)
     reached = np.cumsum(np.add.reduceat(sizes, bounds[:-1])[drawn])

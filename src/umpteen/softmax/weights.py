@@ -48,6 +48,7 @@ class DenseScores:
 
     @classmethod
     def zeros(cls, n_classes: int, n_features: int) -> Self:
+        """Return scores that are zero everywhere."""
         shape = (n_classes, n_features)
         return cls(
             np.zeros(shape, np.float32), np.zeros(n_classes, np.float32),
@@ -56,18 +57,18 @@ class DenseScores:
         )  # fmt: skip
 
     def table(self, X: Features) -> FloatArray:
-        """Scores of all classes, `(n, n_classes)`."""
+        """Return scores of all classes, `(n, n_classes)`."""
         return np.asarray(X @ self.weights.T + self.biases, np.float32)
 
     def of_pairs(self, X: Features, labels: IntArray) -> FloatArray:
-        """Scores of given classes, `(n, m)`; -inf where a label is -1."""
+        """Return scores of given classes, `(n, m)`; -inf where a label is -1."""
         return np.asarray(pair_scores_dense(self._arrays(), np.asarray(X), labels))
 
     def train(
         self, rules: Rules, X: Features, rows: IntArray, labels: IntArray, logs: FloatArray,
         bounds: npt.NDArray[np.float64], share: float,
     ) -> None:  # fmt: skip
-        """One pass over visits of rows, see `kernels.sampled_softmax`."""
+        """Train in one pass over visits of rows, see `kernels.sampled_softmax`."""
         train_dense(self._arrays(), rules, X, rows, labels, logs, bounds, share)
 
     def compact(self) -> Self:
@@ -107,6 +108,7 @@ class SparseScores:
 
     @classmethod
     def zeros(cls, X: csr_matrix, Y: csr_matrix) -> Self:
+        """Return scores that are zero everywhere; a class has weights for its own features."""
         support = _support(X, Y)
         support.data = np.zeros(support.nnz, np.float32)
         squares = np.full(support.nnz, _FIRST_SQUARE, np.float32)
@@ -117,7 +119,7 @@ class SparseScores:
         )  # fmt: skip
 
     def widened(self, X: csr_matrix, Y: csr_matrix) -> Self:
-        """With room for the features of more samples."""
+        """Return scores with room for the features of more samples."""
         marks = _support(X, Y) + csr_matrix(
             (np.ones(self.weights.nnz, np.float32), self.weights.indices, self.weights.indptr),
             shape=self.weights.shape,
@@ -134,13 +136,13 @@ class SparseScores:
         self.weights.data[_places(self.weights, weights)] = weights.data
 
     def table(self, X: Features) -> FloatArray:
-        """Scores of all classes, `(n, n_classes)`."""
+        """Return scores of all classes, `(n, n_classes)`."""
         scores = (csr_matrix(X) @ self.weights.T).toarray()
         scores += self.biases
         return np.asarray(scores, np.float32)
 
     def of_pairs(self, X: Features, labels: IntArray) -> FloatArray:
-        """Scores of given classes, `(n, m)`; -inf where a label is -1."""
+        """Return scores of given classes, `(n, m)`; -inf where a label is -1."""
         rows = frozen_csr(csr_matrix(X))
         return np.asarray(pair_scores_sparse(self._arrays(), self._support(), rows, labels))
 
@@ -148,7 +150,7 @@ class SparseScores:
         self, rules: Rules, X: Features, rows: IntArray, labels: IntArray, logs: FloatArray,
         bounds: npt.NDArray[np.float64], share: float,
     ) -> None:  # fmt: skip
-        """One pass over visits of rows, see `kernels.sampled_softmax`."""
+        """Train in one pass over visits of rows, see `kernels.sampled_softmax`."""
         train_sparse(
             self._arrays(),
             self._support(),
@@ -188,7 +190,7 @@ class SparseScores:
 
 
 def in_its_form(X: Features, sparse: bool | None = None) -> Features:
-    """Sparse, or an array if more than a third of all values are not zero; as asked, if asked.
+    """Return sparse rows, or an array if over a third of all values are not zero; or as asked.
 
     Entries that are stored but zero are dropped: they would be features of their own.
     """
@@ -205,7 +207,7 @@ def in_its_form(X: Features, sparse: bool | None = None) -> Features:
 
 
 def new_scores(X: Features, Y: csr_matrix) -> DenseScores | SparseScores:
-    """All zero, for the features and classes of training data."""
+    """Return scores that are all zero, for the features and classes of training data."""
     if issparse(X):
         return SparseScores.zeros(X, Y)
     return DenseScores.zeros(Y.shape[1], X.shape[1])

@@ -46,7 +46,7 @@ def write_array(path: Path, array: Array) -> dict[str, Any]:
 
 
 def open_array(folder: Path, entry: dict[str, Any], mmap: bool, verify: bool) -> Array:
-    """The array that `entry` of the manifest describes, after its file was found to fit.
+    """Open the array that `entry` of the manifest describes, after its file was found to fit.
 
     Mapped arrays are copy-on-write: to numba a read-only array is another type, for which
     every kernel would be compiled again.
@@ -68,7 +68,7 @@ def open_array(folder: Path, entry: dict[str, Any], mmap: bool, verify: bool) ->
 
 
 def number_dtype(name: str) -> np.dtype[Any]:
-    """The type of that name, if it is one of numbers; numpy knows others that hold objects."""
+    """Return the type of that name, if it is one of numbers; numpy has others for objects."""
     if not _DTYPE.fullmatch(name):
         raise ModelCorruptError(f"manifest.json names the type {name!r}; expected numbers")
     return np.dtype(name)

@@ -67,7 +67,7 @@ def refusals(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A value that is no list or dict, and what was noted beside its type."""
+    """A value that is no list or dict, and what was declared with its type."""
 
     where: str
     value: Any

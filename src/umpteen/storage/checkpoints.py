@@ -14,7 +14,7 @@ Kind = TypeVar("Kind")
 
 
 def fingerprint(X: Any, Y: Any, settings: dict[str, Any]) -> str:
-    """A few letters that tell one training from any other, by its data and what was asked.
+    """Return a few letters that tell one training from any other, by its data and settings.
 
     >>> fingerprint(np.eye(2), np.array([0, 1]), {"seed": 3}) == fingerprint(
     ...     np.eye(2), np.array([0, 1]), {"seed": 4}
@@ -23,16 +23,16 @@ def fingerprint(X: Any, Y: Any, settings: dict[str, Any]) -> str:
     """
     digest = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=16)
     for matrix in (X, Y):
-        parts: list[Any]
-        parts = [matrix.data, matrix.indices, matrix.indptr] if issparse(matrix) else [matrix]  # type: ignore[attr-defined]
-        for array in parts:
+        arrays: list[Any]
+        arrays = [matrix.data, matrix.indices, matrix.indptr] if issparse(matrix) else [matrix]  # type: ignore[attr-defined]
+        for array in arrays:
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
 def deciding_settings(model: Any, but: tuple[str, ...], seed: int) -> dict[str, Any]:
-    """An estimator's parameters that decide about its result: all `but` those named.
+    """Return an estimator's parameters that decide about its result: all `but` those named.
 
     `random_state` counts as the seed that it gave, or as None where every fit draws its own.
     """
@@ -48,7 +48,7 @@ def read_checkpoint(
     expected: str,
     sizes: dict[str, int] | None = None,
 ) -> Kind | None:
-    """The checkpoint in a folder, an object of `kind`; None if there is nothing yet.
+    """Read the checkpoint in a folder, an object of `kind`; None if there is nothing yet.
 
     Its `fingerprint` must be the `expected` one: it belongs to the same training. `sizes` are those
     of the training, which its declarations name.

@@ -1,4 +1,4 @@
-"""Declare what the fields of storable classes may hold, beside their types, with `Annotated`.
+"""Declare what the fields of storable classes may hold, with their types, with `Annotated`.
 
 Types say what a field is, and these say what is in it:
 
@@ -36,7 +36,7 @@ class Shape:
         object.__setattr__(self, "lengths", lengths)
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """Return an error message or None; sizes that are not known yet are set."""
+        """Return an error message or None; sizes that are not set yet are set."""
         shape = tuple(value.shape) if hasattr(value, "shape") else (len(value),)
         fits = len(shape) == len(self.lengths) and all(
             _fits(expected, found, sizes)
@@ -44,8 +44,10 @@ class Shape:
         )
         if fits:
             return None
-        known = {name: sizes[name] for name in map(_name, self.lengths) if name in sizes}
-        return f"has shape {shape}, expected ({', '.join(map(str, self.lengths))}) with {known}"
+        sizes_so_far = {name: sizes[name] for name in map(_name, self.lengths) if name in sizes}
+        return (
+            f"has shape {shape}, expected ({', '.join(map(str, self.lengths))}) with {sizes_so_far}"
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Size:
     name: str
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """Return an error message or None; sizes that are not known yet are set."""
+        """Return an error message or None; sizes that are not set yet are set."""
         if value < 0 or not _fits(self.name, int(value), sizes):
             return f"is {value}, expected {sizes.get(self.name, '0 or more')}"
         return None
@@ -88,18 +90,18 @@ class Within:
 
 
 def Index(size: str) -> Within:  # noqa: N802
-    """Numbers that point into something of that size."""
+    """Return a declaration of numbers that point into something of that size."""
     return Within(0, size)
 
 
 @dataclass(frozen=True)
 class Offsets:
-    """Where consecutive parts of something begin and the last ends: rising from 0 to its size."""
+    """Where consecutive slices of something begin and the last ends: rising from 0 to its size."""
 
     into: str
 
     def fault(self, value: Any, sizes: Sizes) -> str | None:
-        """Return an error message or None; sizes that are not known yet are set."""
+        """Return an error message or None; sizes that are not set yet are set."""
         if len(value) == 0 or value[0] != 0 or not is_rising(value):
             return "is not a list of offsets that starts at 0 and never decreases"
         if not _fits(self.into, int(value[-1]), sizes):
@@ -130,12 +132,12 @@ class OneOf:
         return None if value in self.words else f"is {value!r}, expected one of {self.words}"
 
 
-BINDING = (Shape, Size)  # those that make names known come first
+BINDING = (Shape, Size)  # those that bind names come first
 VALUES = (Within, Offsets, NotEmpty, OneOf)
 
 
 def is_rising(values: npt.NDArray[Any]) -> bool:
-    """Whether no number is smaller than the one before."""
+    """Return whether no number is smaller than the one before."""
     blocks = (values[first : first + _BLOCK + 1] for first in range(0, len(values), _BLOCK))
     return all(bool((block[1:] >= block[:-1]).all()) for block in blocks)
 
@@ -153,7 +155,7 @@ def _all_within(part: npt.NDArray[Any], low: float, high: float) -> bool:
 
 
 def _fits(expected: Length, found: int, sizes: Sizes) -> bool:
-    """Whether a length is the expected one; what was not known yet, is known by it."""
+    """Whether a length is the expected one; a size that is not set yet is set to it."""
     if isinstance(expected, int):
         return found == expected
     more = int(expected.endswith(_ONE_MORE))

@@ -57,7 +57,7 @@ def write_model(folder: Path, content: Any, arrays: list[Array]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The checked manifest of the model in `folder`."""
+    """Read and check the manifest of the model in `folder`."""
     path = folder / _MANIFEST
     if not path.is_file() or path.is_symlink():
         raise ModelNotFoundError(_not_found(folder))
@@ -73,7 +73,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """What a model was saved with."""
+    """Return the versions that a model was saved with."""
     libraries = ("umpteen", "numpy", "scipy", "sklearn")
     found = {name: str(import_module(name).__version__) for name in libraries}
     return {"python": platform.python_version(), **found}

@@ -25,7 +25,7 @@ from umpteen.storage.registry import (
 )
 
 Json: TypeAlias = Any
-_Where: TypeAlias = tuple[str, ...]  # the way to a value, for errors: ("Tagger", ".model", "[3]")
+_Where: TypeAlias = tuple[str, ...]  # the path to a value, for errors: ("Tagger", ".model", "[3]")
 
 _LONG = 1000  # JSON is slow: a longer list of texts or numbers becomes an array
 _DEEP = 100
@@ -33,7 +33,7 @@ _NUMBER_KINDS = {bool: "b", int: "iu", float: "f"}
 
 
 def pack(model: Any) -> tuple[Json, list[Array]]:
-    """The JSON and the arrays that make up `model`."""
+    """Return the JSON and the arrays that make up `model`."""
     name = type(model).__name__
     if not is_storable(model):
         raise NotStorableError(

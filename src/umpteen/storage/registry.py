@@ -15,7 +15,8 @@ Members: TypeAlias = dict[str, Any]
 Upgrade: TypeAlias = Callable[[Members, Members], object]
 
 MOVED: dict[tuple[str, str], tuple[str, str]] = {
-    ("umpteen.tagger.held_out", "HeldOut"): ("umpteen.tagger.calibration", "HeldOut"),
+    ("umpteen.tagger.held_out", "HeldOut"): ("umpteen.tagger.calibration", "ValidatedAnswers"),
+    ("umpteen.tagger.calibration", "HeldOut"): ("umpteen.tagger.calibration", "ValidatedAnswers"),
     ("umpteen.softmax.training", "Kept"): ("umpteen.softmax.training", "Checkpoint"),
     ("umpteen.siamese.boosted_judge", "BoostedJudge"): (
         "umpteen.siamese.companion",
@@ -104,22 +105,22 @@ def _register(cls: Any, version: int, upgrades: Mapping[int, Upgrade]) -> Any:
 
 
 def is_estimator(value: Any) -> bool:
-    """Whether its state is constructor parameters and attributes that end in `_`."""
+    """Return whether its state is constructor parameters and attributes that end in `_`."""
     return hasattr(value, "get_params")
 
 
 def is_fitted(name: str) -> bool:
-    """Whether an attribute of that name holds something learned."""
+    """Return whether an attribute of that name holds something learned."""
     return name.endswith("_") and not name.startswith("_")
 
 
 def is_storable(value: Any) -> bool:
-    """Whether the class of `value` was registered."""
+    """Return whether the class of `value` was registered."""
     return _key(type(value)) in _registered
 
 
 def version_of(cls: type) -> int:
-    """The version in which objects of a registered class are written."""
+    """Return the version in which objects of a registered class are written."""
     return _registered[_key(cls)].version
 
 
@@ -132,7 +133,7 @@ def unsaved_parameters(cls: Any) -> frozenset[str]:
 
 
 def find_class(module: str, name: str, made_by: str = "") -> Storable:
-    """The storable class of that name; of modules not yet imported, only ours are."""
+    """Return the storable class of that name; of modules not yet imported, only ours."""
     module, name = MOVED.get((module, name), (module, name))
     found = _registered.get((module, name)) or _of_umpteen(module, name) or _by_name(name)
     if found is None or inspect.isabstract(found.cls):
@@ -140,7 +141,7 @@ def find_class(module: str, name: str, made_by: str = "") -> Storable:
         if _OUR_MODULE.fullmatch(module):
             advice = newer(made_by)
         raise ModelCorruptError(
-            f"the model holds a {name!r} of module {module!r}, which is not known here. {advice}"
+            f"the model holds a {name!r} of module {module!r}, which does not exist here. {advice}"
         )
     return found
 
@@ -175,7 +176,7 @@ def _public(name: str) -> Storable | None:
 
 def _by_name(name: str) -> Storable | None:
     """A class of the user's that was in another module (often `__main__`) when it was saved."""
-    candidates = [found for (_, known), found in _registered.items() if known == name]
+    candidates = [found for (_, registered), found in _registered.items() if registered == name]
     return candidates[0] if len(candidates) == 1 else None
 
 

@@ -43,7 +43,7 @@ class Calibration:
 
     @classmethod
     def learn(cls, top: TopK, hits: BoolArray) -> "Calibration":
-        """From answers to samples and which of them are right, both (samples, RANKS)."""
+        """Learn from answers to samples and which of them are right, both (samples, RANKS)."""
         given = top.labels >= 0
         knots, heights = _isotonic_steps(top.scores[given].astype(np.float64), hits[given])
         first = cls(knots, heights, np.array([1.0, 0.0, 0.0, 0.0]))
@@ -79,8 +79,8 @@ class Calibration:
 
 @storable
 @dataclass(eq=False, frozen=True)
-class HeldOut:
-    """Answers to samples that were not learned from: probabilities and which are right."""
+class ValidatedAnswers:
+    """Answers to the validation split: labels, probabilities, and which are right."""
 
     labels: Annotated[npt.NDArray[np.int32], Shape("samples", "k"), Within(-1, "labels")]
     probabilities: Annotated[npt.NDArray[np.float32], Shape("samples", "k")]
@@ -88,8 +88,8 @@ class HeldOut:
     n_relevant: Annotated[npt.NDArray[np.int64], Shape("labels")]  # samples of each label
 
     @classmethod
-    def of(cls, top: TopK, Y: csr_matrix) -> "HeldOut":
-        """From answers with probabilities, and the right labels."""
+    def of(cls, top: TopK, Y: csr_matrix) -> "ValidatedAnswers":
+        """Return the answers and probabilities that count, with the right labels."""
         n_relevant = np.bincount(Y.indices, minlength=Y.shape[1])
         return cls(top.labels, top.scores, found_in(Y, top.labels), n_relevant)
 
@@ -98,17 +98,17 @@ class HeldOut:
         """Thresholds that were chosen on these answers, by their metric."""
         return {}
 
-    def without(self, labels: npt.NDArray[np.int32]) -> "HeldOut":
-        """As if some labels were neither answered nor relevant."""
+    def without(self, labels: npt.NDArray[np.int32]) -> "ValidatedAnswers":
+        """Return the same as if some labels were neither answered nor relevant."""
         gone = np.isin(self.labels, labels)
         n_relevant = self.n_relevant.copy()
         n_relevant[labels] = 0
-        return HeldOut(
+        return ValidatedAnswers(
             np.where(gone, -1, self.labels), self.probabilities, self.hits & ~gone, n_relevant
         )
 
 
-def calibrated(top: TopK, Y: csr_matrix) -> tuple[Calibration | None, HeldOut | None]:
+def calibrated(top: TopK, Y: csr_matrix) -> tuple[Calibration | None, ValidatedAnswers | None]:
     """Return what scores mean, and the probabilities, from answers to a validation split.
 
     If no sample got an answer, nothing can be learned.
@@ -117,7 +117,7 @@ def calibrated(top: TopK, Y: csr_matrix) -> tuple[Calibration | None, HeldOut | 
     if not (top.labels >= 0).any():
         return None, None
     calibration = Calibration.learn(top, found_in(Y, top.labels))
-    return calibration, HeldOut.of(calibration(top), Y)
+    return calibration, ValidatedAnswers.of(calibration(top), Y)
 
 
 def _falling(
@@ -145,10 +145,10 @@ def _isotonic_steps(scores: FloatArray, hits: BoolArray) -> tuple[FloatArray, Fl
     order = np.argsort(scores, kind="stable")
     fewest = min(len(order), _FEWEST_STEPS)
     n_steps = int(np.clip(len(order) // _FEWEST_ANSWERS, fewest, _MOST_STEPS))
-    parts = np.array_split(order, n_steps)
-    sizes = np.array([len(part) for part in parts])
-    means = np.array([scores[part].mean() for part in parts])
-    shares = np.array([hits[part].mean() for part in parts])
+    bins = np.array_split(order, n_steps)
+    sizes = np.array([len(rows) for rows in bins])
+    means = np.array([scores[rows].mean() for rows in bins])
+    shares = np.array([hits[rows].mean() for rows in bins])
     rising = IsotonicRegression().fit_transform(means, shares, sample_weight=sizes)
     _, block = np.unique(rising, return_inverse=True)
     size = np.bincount(block, sizes)

@@ -13,7 +13,7 @@ from umpteen.tagger.explanation import explain_tag
 from umpteen.tagger.state import State
 
 _WORDS = 8
-_ANSWERS = 20  # per text that probabilities are judged by
+_ANSWERS = 20  # per text for the reliability of probabilities
 
 
 def evaluate_tagger(
@@ -24,7 +24,7 @@ def evaluate_tagger(
     title: str,
     n_examples: int,
 ) -> Report:
-    """The report of `Tagger.evaluate`, for checked input.
+    """Return the report of `Tagger.evaluate`, for checked input.
 
     Labels that the tagger does not know are relevant all the same, and missed.
     """

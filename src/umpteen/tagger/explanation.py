@@ -28,7 +28,7 @@ _STEP_WORDS, _STEP_LABELS, _SHOWN, _NEIGHBOURS, _RANKED = 3, 3, 8, 3, 20
 
 @dataclass(frozen=True)
 class PathStep:
-    """A decision on the way to the label: `labels` are some of the `n_labels` below the node."""
+    """A decision on the path to the label: `labels` are some of the `n_labels` below the node."""
 
     labels: list[str]
     n_labels: int
@@ -52,9 +52,9 @@ class TagExplanation:
     `words` are the words of the text by what they add to the label's own decision, largest
     first; for a `LabelTree` that is exact: `margin = bias + sum of all words`. For classifiers
     that cannot tell (`exact` is false) it is how much the score falls without the word.
-    `path` is the way through the label tree from the top down, and `neighbours` are the nearest
+    `path` leads through the label tree from the root down, and `neighbours` are the nearest
     training texts, where the tagger kept them. Where labels have texts of their own,
-    `text_similarity` is the cosine of the two texts, and `text_weight` what it counts beside the
+    `text_similarity` is the cosine of the two texts, and `text_weight` its weight relative to the
     tree's score.
     """
 
@@ -70,20 +70,20 @@ class TagExplanation:
     text_weight: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in plain types, ready for JSON."""
+        """Return everything in plain types, ready for JSON."""
         return asdict(self)
 
     def __rich__(self) -> RenderableType:
-        parts: list[RenderableType] = [
+        lines: list[RenderableType] = [
             Text(f"{self.label}  {self.probability:.3f}", style="bold"),
             _word_table(self.words[:_SHOWN]),
         ]
-        parts += [_step_line(step) for step in self.path]
+        lines += [_step_line(step) for step in self.path]
         if self.text_weight:
             likeness = f"{self.text_similarity:.2f}, which counts {self.text_weight:g}"
-            parts.append(Text(f"  likeness to the label's own text: {likeness}"))
-        parts += [_neighbour_line(one) for one in self.neighbours]
-        return Group(*parts)
+            lines.append(Text(f"  likeness to the label's own text: {likeness}"))
+        lines += [_neighbour_line(one) for one in self.neighbours]
+        return Group(*lines)
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -95,7 +95,7 @@ class TagExplanation:
 
 
 def explain_tag(state: State, text: str, label: int | None = None) -> TagExplanation:
-    """Why a text gets a label, by default its best one."""
+    """Explain why a text gets a label, by default its best one."""
     x = state.features([text])
     label = _best_label(state, x, text) if label is None else label
     words, classifier = state.words.of_text(text), state.classifier
@@ -116,7 +116,9 @@ def explain_tag(state: State, text: str, label: int | None = None) -> TagExplana
 def _best_label(state: State, x: csr_matrix, text: str) -> int:
     best = int(state.answer(x, 1).labels[0, 0])
     if best < 0:
-        raise LabelsError(f"{text!r:.60} gets no label, as no word of it is known: name one")
+        raise LabelsError(
+            f"{text!r:.60} gets no label, as no word of it is in the vocabulary: name one"
+        )
     return best
 
 
@@ -130,7 +132,7 @@ def _with_tree(
     found: TagExplanation, tree: Explanation, words: Mapping[int, str], rank: IntArray,
     state: State,
 ) -> TagExplanation:  # fmt: skip
-    """Every word's part in the label's own decision, and the steps that lead to it.
+    """Every word's value in the label's own decision, and the steps that lead to it.
 
     With several trees, that decision is the average of theirs, while the steps that lead to it
     are those of the first.
@@ -146,11 +148,13 @@ def _with_tree(
         )
         for step in above
     )
-    parts = [(words.get(feature, f"#{feature}"), part) for feature, part in tree.features()]
+    contributions = [
+        (words.get(feature, f"#{feature}"), value) for feature, value in tree.features()
+    ]
     bias, margin = (
         float(np.mean([getattr(step, of) for step in own])) for of in ("bias", "margin")
     )
-    return replace(found, words=parts, path=path, bias=bias, margin=margin)
+    return replace(found, words=contributions, path=path, bias=bias, margin=margin)
 
 
 def _best_first(state: State, x: csr_matrix) -> IntArray:
@@ -181,11 +185,11 @@ def _by_leaving_out(
 ) -> Tags:
     """How much the label's score falls when each word is taken from the text."""
     whole = _scores_of(classifier, x, label)
-    parts = [
+    contributions = [
         _scores_of(classifier, _without_each(x, first, min(first + _BLOCK, x.nnz)), label)
         for first in range(0, x.nnz, _BLOCK)
     ]
-    return _largest(x.indices, whole - np.concatenate([*parts, []]), words)
+    return _largest(x.indices, whole - np.concatenate([*contributions, []]), words)
 
 
 def _without_each(x: csr_matrix, first: int, last: int) -> csr_matrix:
@@ -203,25 +207,27 @@ def _scores_of(classifier: ExtremeClassifier, X: csr_matrix, label: int) -> Any:
     return np.where(found, np.where(top.labels == label, top.scores, 0).sum(axis=1), 0.0)
 
 
-def _largest(features: Any, parts: Any, words: Mapping[int, str]) -> Tags:
-    order = np.argsort(-np.abs(parts), kind="stable")
-    named = ((words.get(int(features[i]), f"#{features[i]}"), float(parts[i])) for i in order)
-    return [(word, part) for word, part in named if part]
+def _largest(features: Any, contributions: Any, words: Mapping[int, str]) -> Tags:
+    order = np.argsort(-np.abs(contributions), kind="stable")
+    named = (
+        (words.get(int(features[i]), f"#{features[i]}"), float(contributions[i])) for i in order
+    )
+    return [(word, value) for word, value in named if value]
 
 
 def _word_table(words: Tags) -> Table:
-    widest = max((abs(part) for _, part in words), default=1.0)
+    widest = max((abs(value) for _, value in words), default=1.0)
     table = Table.grid(padding=(0, 2))
-    for word, part in words:
-        bar = "█" * max(1, round(20 * abs(part) / widest))
+    for word, value in words:
+        bar = "█" * max(1, round(20 * abs(value) / widest))
         table.add_row(
-            Text(f"  {word}"), f"{part:+.3f}", Text(bar, style="green" if part > 0 else "red")
+            Text(f"  {word}"), f"{value:+.3f}", Text(bar, style="green" if value > 0 else "red")
         )
     return table
 
 
 def _step_line(step: PathStep) -> Text:
-    words = ", ".join(word for word, part in step.words if part > 0) or "no word"
+    words = ", ".join(word for word, value in step.words if value > 0) or "no word"
     others = step.n_labels - len(step.labels)
     more = f" and {others:,} more" if others else ""
     return Text(f"  via {', '.join(step.labels)}{more}: {words}", style="dim")

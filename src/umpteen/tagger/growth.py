@@ -3,8 +3,9 @@
 Each function takes the state of a tagger and returns another one; nothing is written into the old.
 """
 
+from collections.abc import Iterable, Mapping, Sized
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -15,17 +16,45 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from umpteen.base import AddsLabels, RefitsLabels, RemovesLabels, is_able
-from umpteen.errors import LabelsError, ParameterError
+from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 from umpteen.tagger.label_names import LabelNames
-from umpteen.tagger.new_labels import NewLabels, examples_of
 from umpteen.tagger.replay import Replay
 from umpteen.tagger.state import State, seen_features
 from umpteen.tagger.vectorizing import learn_words
-from umpteen.validation import check_names
+from umpteen.validation import check_names, check_texts
 
 _MANY_NEW = 0.2  # share of labels that were added, from which on a new fit is worth its time
 
 Changed = tuple[State, str | None]  # and what there was no room for
+
+
+@dataclass(frozen=True)
+class NewLabels:
+    """Names that are new, the texts that have each of them, and their own texts where given."""
+
+    names: list[str]
+    examples: Mapping[str, list[str]]
+    own_texts: Mapping[str, str]
+
+    @classmethod
+    def checked(cls, names: Any, own_texts: Any, examples: Any) -> "NewLabels":
+        """Return the new labels that the arguments of `Tagger.add_labels` describe."""
+        names = check_names(names)
+        if not names:
+            raise LabelsError("there are no names: which labels are new?")
+        texts = _by_name(own_texts, names, "texts")
+        lists = {
+            name: check_texts(found, f"examples of {name!r}")
+            for name, found in _by_name(examples, names, "examples").items()
+        }
+        for name in names:
+            if not lists.get(name) and not str(texts.get(name) or "").strip():
+                raise LabelsError(
+                    f"{name!r} has neither examples nor a text: there is nothing to learn"
+                )
+        own = dict(zip(texts, check_texts(texts.values(), "texts of labels"), strict=True))
+        # a text alone is the one example that there is
+        return cls(names, {name: lists.get(name) or [own[name]] for name in names}, own)
 
 
 def add_labels(state: State, names: Any, texts: Any, examples: Any) -> Changed:
@@ -72,7 +101,7 @@ def remove_labels(state: State, names: Any) -> State:
         label_names=left,
         replay=replay,
         label_counts=state.label_counts * stays,
-        held_out=None if state.held_out is None else state.held_out.without(ids),
+        validated=None if state.validated is None else state.validated.without(ids),
     )
 
 
@@ -183,24 +212,66 @@ def _learned_again(state: State, replay: Replay) -> State:
 
 def _with_room(state: State, n_new: int) -> State:
     """New labels in what was learned on the validation split, where they do not occur."""
-    held_out, thresholds = state.held_out, state.thresholds
-    if held_out is not None:
-        n_relevant = np.append(held_out.n_relevant, np.zeros(n_new, np.int64))
-        held_out = replace(held_out, n_relevant=n_relevant)
+    validated, thresholds = state.validated, state.thresholds
+    if validated is not None:
+        n_relevant = np.append(validated.n_relevant, np.zeros(n_new, np.int64))
+        validated = replace(validated, n_relevant=n_relevant)
     if thresholds is not None and thresholds.per_label is not None:
         room: npt.NDArray[np.float32] = np.full(n_new, thresholds.least, np.float32)
         per_label = np.append(thresholds.per_label, room)
         thresholds = replace(thresholds, per_label=per_label)
-    return replace(state, held_out=held_out, thresholds=thresholds)
+    return replace(state, validated=validated, thresholds=thresholds)
 
 
 def _check_words(X: csr_matrix, Y: csr_matrix, names: LabelNames) -> None:
-    """A label that is known by nothing would be given to whatever else is not known."""
-    n_examples, n_known = (
+    """A label without any feature would be given to every sample without features."""
+    n_examples, n_nonempty = (
         np.bincount(part.indices, minlength=len(names)) for part in (Y, Y[np.diff(X.indptr) > 0])
     )
-    for label in np.flatnonzero((n_examples > 0) & (n_known == 0)):
+    for label in np.flatnonzero((n_examples > 0) & (n_nonempty == 0)):
         raise LabelsError(
-            f"{names.names[label]!r} cannot be learned, as no word of its examples is known, and "
-            "the vectorizer has no room for new ones (Vectorizer(spare=10_000) has)"
+            f"{names.names[label]!r} cannot be learned, as no word of its examples is in the "
+            "vocabulary, and the vectorizer has no room for new ones (Vectorizer(spare=10_000) has)"
         )
+
+
+def examples_of(
+    texts: list[str], lists: list[list[str]], names: Iterable[str]
+) -> dict[str, list[str]]:
+    """Return the texts that have each of some names."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for text, own in zip(texts, lists, strict=True):
+        for name in own:
+            if name in found:
+                found[name].append(text)
+    return found
+
+
+def _by_name(given: Any, names: list[str], what: str) -> dict[str, Any]:
+    """Something for each name: a dictionary, or a list in the order of the names."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        given = _in_order(given, names, what)
+    wanted = set(names)
+    unasked = [str(name) for name in given if str(name) not in wanted]
+    if unasked:
+        raise LabelsError(f"{what} has {unasked[0]!r}, which is not among the names")
+    return {
+        str(name): value
+        for name, value in given.items()
+        if value is not None and (not isinstance(value, Sized) or len(value))
+    }
+
+
+def _in_order(given: Any, names: list[str], what: str) -> dict[str, Any]:
+    given = given.tolist() if isinstance(given, np.ndarray) else given
+    values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if what == "examples" and len(names) == 1 and all(isinstance(value, str) for value in values):
+        return {names[0]: values}
+    if len(values) != len(names):
+        raise LabelsShapeError(
+            f"{len(names):,} names but {what} for {len(values):,}; expected a dictionary by name, "
+            f"or a list with the {what} of each name in order"
+        )
+    return dict(zip(names, values, strict=True))

@@ -33,7 +33,7 @@ class LabelNames:
 
     @classmethod
     def of(cls, labels: list[list[str]], label_texts: Mapping[str, str] | None = None) -> Self:
-        """Those of the samples in alphabetical order, then those that only have a text."""
+        """Return the labels of samples in alphabetical order, then those that only have a text."""
         samples = Samples(texts=[""] * len(labels), labels=labels)
         return cls(label_vocabulary([samples], label_texts or {}) or [])
 
@@ -48,13 +48,13 @@ class LabelNames:
         return {name: i for i, name in enumerate(self.names) if i not in removed}
 
     def id_of(self, name: Any) -> int:
-        """The id of one name, or an error with what was perhaps meant."""
+        """Return the id of one name, or raise an error with what was perhaps meant."""
         if str(name) not in self.ids:
             raise self._unknown(str(name))
         return self.ids[str(name)]
 
     def matrix(self, labels: list[list[str]]) -> csr_matrix:
-        """(texts, ids): the labels of each text; all names must be known."""
+        """Return the labels of each text, (texts, ids); all names must be among these."""
         unknown = {name for names in labels for name in names} - self.ids.keys()
         if unknown:
             raise self._unknown(min(unknown))
@@ -65,19 +65,19 @@ class LabelNames:
         return csr_matrix((ones, indices, indptr), shape=(len(labels), len(self)))
 
     def texts(self, by_name: Mapping[str, str]) -> list[str]:
-        """The text of each label, empty where there is none."""
+        """Return the text of each label, empty where there is none."""
         return [by_name.get(name, "") for name in self.names]
 
     def with_new(self, names: Iterable[str]) -> "LabelNames":
-        """These and new ones after them."""
+        """Return these names and new ones after them."""
         return LabelNames([*self.names, *names], self.removed)
 
     def with_unknown(self, labels: Iterable[Iterable[str]]) -> "LabelNames":
-        """These and, after them, those of some samples that are not there yet."""
+        """Return these names and, after them, those of some samples that are not there yet."""
         return self.with_new(sorted(set(chain.from_iterable(labels)) - self.ids.keys()))
 
     def without(self, names: Iterable[str]) -> "LabelNames":
-        """These without some, whose ids stay empty."""
+        """Return these names without some, whose ids stay empty."""
         return LabelNames(self.names, sorted({*self.removed, *map(self.id_of, names)}))
 
     def _unknown(self, name: str) -> LabelsError:

@@ -26,11 +26,11 @@ class Replay:
     def drawn(
         cls, X: csr_matrix, Y: csr_matrix, texts: list[str] | None, most: int, seed: int
     ) -> Self:
-        """At most that many samples: half of them those with the rarest labels, half at random."""
+        """Draw at most that many samples: half with the rarest labels, half at random."""
         return cls(X, Y, texts).redrawn(most, seed, np.bincount(Y.indices, minlength=Y.shape[1]))
 
     def redrawn(self, most: int, seed: int, counts: npt.NDArray[np.int64]) -> Self:
-        """Drawn once more, where more came; `counts` has how many samples each label has in all."""
+        """Draw once more where more came; `counts` has how many samples each label has in all."""
         if most >= len(self):
             return self
         random = np.random.default_rng(seed).permutation(len(self))
@@ -44,7 +44,7 @@ class Replay:
         return int(self.X.shape[0])
 
     def widened(self, n_labels: int) -> "Replay":
-        """With room for new labels."""
+        """Return the same samples with room for new labels."""
         Y = self.Y
         return replace(
             self, Y=csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], n_labels))
@@ -53,7 +53,7 @@ class Replay:
     def joined(
         self, X: csr_matrix, Y: csr_matrix, texts: list[str], *, corrected: bool = False
     ) -> "Replay":
-        """With more samples; those that are there already get the new labels as well.
+        """Return these and more samples; those that are there already get the new labels as well.
 
         So nothing is at once an example of a label and an example against it. If `corrected`,
         such samples get the new labels instead of the old.
@@ -81,7 +81,7 @@ class Replay:
         return np.sqrt(np.bincount(rows, np.square(self.X.data), minlength=len(self)))
 
     def nearest(self, x: csr_matrix, k: int) -> list[tuple[int, float]]:
-        """The `k` samples most similar to the first row of `x`: number and cosine."""
+        """Return the `k` samples most similar to the first row of `x`: number and cosine."""
         product = np.asarray((self.X @ normalize(x).T).todense()).ravel()
         similarity = product / np.maximum(self._lengths, np.finfo(np.float32).tiny)
         order = np.argsort(-similarity, kind="stable")[:k]

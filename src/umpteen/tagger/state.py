@@ -10,11 +10,11 @@ from scipy.sparse import csr_matrix
 
 from umpteen.base import ExtremeClassifier, KnowsFeatures, TopK, is_able
 from umpteen.metrics.hits import found_in
-from umpteen.tagger.calibration import RANKS, Calibration, HeldOut
+from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.replay import Replay
 from umpteen.tagger.thresholds import Thresholds
-from umpteen.tagger.words import Words
+from umpteen.tagger.vectorizing import Words
 from umpteen.validation import as_csr, check_features
 
 
@@ -33,7 +33,7 @@ class State:
     n_samples: int
     n_added: int
     calibration: Calibration | None
-    held_out: HeldOut | None
+    validated: ValidatedAnswers | None
     thresholds: Thresholds | None
     replay: Replay
 
@@ -49,8 +49,8 @@ class State:
 
     @property
     def n_features(self) -> int:
-        """How many words and bigrams are known."""
-        return int(getattr(self.vectorizer, "n_known", self.classifier.n_features_in_))
+        """The number of words and bigrams in the vocabulary."""
+        return int(getattr(self.vectorizer, "n_features_used", self.classifier.n_features_in_))
 
     @cached_property
     def words(self) -> Words:

@@ -22,7 +22,7 @@ from umpteen.splitting import validation_split
 from umpteen.storage import Given, Shape, Sizes, Within
 from umpteen.storage.registry import is_storable
 from umpteen.tagger import growth
-from umpteen.tagger.calibration import RANKS, Calibration, HeldOut, calibrated
+from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers, calibrated
 from umpteen.tagger.evaluating import evaluate_tagger
 from umpteen.tagger.explanation import TagExplanation, explain_tag
 from umpteen.tagger.label_names import LabelNames
@@ -31,8 +31,8 @@ from umpteen.tagger.state import State, seen_features
 from umpteen.tagger.thresholds import (
     Threshold,
     Thresholds,
-    check_held_out,
     check_min_labels,
+    check_validated,
     cut_as_asked,
     tune,
 )
@@ -53,7 +53,11 @@ _N_KERNELS = 9  # that the first fit on a machine compiles
 _SPARE = 10_000  # columns for words that come with new labels and samples
 
 
-@storage.storable
+def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    state["validated_"] = state.pop("held_out_")
+
+
+@storage.storable(version=2, upgrades={1: _from_1})
 class Tagger(BaseEstimator):
     """Texts in, label names out: a vectorizer, a classifier and probabilities in one.
 
@@ -97,12 +101,12 @@ class Tagger(BaseEstimator):
     n_samples_: Annotated[int, Within(0, 2**62)]
     n_added_: Annotated[int, Within(0, 2**62)]
     calibration_: Calibration | None
-    held_out_: Annotated[HeldOut, Given("labels")] | None
+    validated_: Annotated[ValidatedAnswers, Given("labels")] | None
     thresholds_: Annotated[Thresholds, Given("labels")] | None
     replay_: Annotated[Replay, Given("features", "labels")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield errors of a loaded object: parts that cannot do what is asked of them."""
+        """Yield errors of a loaded object: members that cannot do what is asked of them."""
         if not hasattr(self.vectorizer_, "transform") or not is_storable(self.vectorizer_):
             yield f"has a {type(self.vectorizer_).__name__} in place of a vectorizer"
         if not hasattr(self.classifier_, "n_labels_"):
@@ -150,10 +154,10 @@ class Tagger(BaseEstimator):
         split = validation_split(X, Y, seed) if self.calibrate else None
         if split is None:
             classifier.fit(X, Y, **more)
-            calibration, held_out = None, None
+            calibration, validated = None, None
         else:
             top = classifier.fit_validated(X, Y, split, RANKS, **more)
-            calibration, held_out = calibrated(top, Y[split])
+            calibration, validated = calibrated(top, Y[split])
         kept = list(texts) if self.keep_texts else None
         return self._adopt(
             State(
@@ -165,7 +169,7 @@ class Tagger(BaseEstimator):
                 n_samples=len(texts),
                 n_added=0,
                 calibration=calibration,
-                held_out=held_out,
+                validated=validated,
                 thresholds=None,
                 replay=Replay.drawn(X, Y, kept, self.replay, seed),
             )
@@ -188,16 +192,16 @@ class Tagger(BaseEstimator):
     def predict(
         self, texts: Any, k: int | None = None, threshold: Threshold = None, min_labels: int = 0
     ) -> Tags | list[Tags]:
-        """The labels of a text, or of each of several texts: names and probabilities, best first.
+        """Return the labels of a text, or of each of several: names and probabilities, best first.
 
         At most `k` labels (5, or 20 with a threshold). `threshold=0.7` gives only labels whose
         probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
         `tune_thresholds` chose, and one of its metrics such as `"precision@0.9"` or `"micro_f1"`
         those that reach it. The best `min_labels` labels are returned whatever their probability.
         Probabilities are rounded to six digits; ties are ordered by label id. A text without any
-        known word gets no label. A text whose words all came after `fit` gets only labels that
-        learned these words. With a hashing vectorizer, an unknown word that collides with a known
-        one counts as that word.
+        word of the vocabulary gets no label. A text whose words all came after `fit` gets only
+        labels that learned these words. With a hashing vectorizer, a new word that collides with
+        a learned one counts as that word.
         """
         state = self._state
         min_labels = check_min_labels(min_labels, k)
@@ -205,7 +209,7 @@ class Tagger(BaseEstimator):
             k = max(_K if threshold is None else _K_BY_THRESHOLD, min_labels)
         one = isinstance(texts, str)
         top = self.predict_topk([texts] if one else texts, k)
-        cut = cut_as_asked(top, threshold, min_labels, state.thresholds, state.held_out)
+        cut = cut_as_asked(top, threshold, min_labels, state.thresholds, state.validated)
         found = cut.names(state.label_names.names)
         return found[0] if one else found
 
@@ -219,7 +223,7 @@ class Tagger(BaseEstimator):
         return state.answer(state.features(check_texts(texts)), k)
 
     def score(self, texts: Any, labels: Any) -> float:
-        """Precision at 1: how often the best label is right."""
+        """Return the precision at 1: how often the best label is right."""
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         best = self.predict_topk(texts, k=1).names(self.label_names_.names)
@@ -235,7 +239,7 @@ class Tagger(BaseEstimator):
         title: str = "",
         n_examples: int = 12,
     ) -> Report:
-        """How good the answers to texts are whose labels are known: print it, or `to_html`.
+        """Evaluate the answers to texts with given labels: a report to print, or `to_html`.
 
         Use texts that the tagger did not learn from. A few of them, drawn at random, are shown
         with the reasons for their best answer.
@@ -252,17 +256,19 @@ class Tagger(BaseEstimator):
         `metric` is `"micro_f1"`, `"macro_f1"` (each label has its own threshold), or a promise
         such as `"precision@0.9"` (as many labels as possible, of which nine tenths are right) or
         `"recall@0.8"`. Without `texts` and `labels` of your own, it is decided on the texts that
-        `fit` held out. Never give texts that the tagger learned from.
+        `fit` validated on. Never give texts that the tagger learned from.
         """
         state = self._state
         if texts is None and labels is not None:
             raise ParameterError("there are labels but no texts to tune on: give both, or neither")
-        held_out = check_held_out(state.held_out) if texts is None else self._judged(texts, labels)
-        self.thresholds_ = tune(metric, held_out)
+        validated = (
+            check_validated(state.validated) if texts is None else self._validated(texts, labels)
+        )
+        self.thresholds_ = tune(metric, validated)
         return self.thresholds_
 
     def add_labels(self, names: Any, texts: Any = None, examples: Any = None) -> Self:
-        """New labels, from examples or from their own texts, without learning the rest again.
+        """Add labels from examples or from their own texts, without learning the rest again.
 
         `examples` has a list of texts for each name, `texts` a text that describes the label;
         both in the order of `names`, or as dictionaries by name. A new label learns from its
@@ -315,7 +321,7 @@ class Tagger(BaseEstimator):
 
     @property
     def n_features(self) -> int:
-        """How many words and bigrams are known."""
+        """The number of words and bigrams in the vocabulary."""
         return self._state.n_features
 
     @property
@@ -330,14 +336,14 @@ class Tagger(BaseEstimator):
         return growth.rebuild_due(self._state)
 
     def explain(self, text: str, label: Any = None) -> TagExplanation:
-        """Why a text gets a label (its best one by default): words, the way to it, neighbours."""
+        """Explain why a text gets a label (its best one by default): words, path, neighbours."""
         state = self._state
         (text,) = check_texts([text], "text")
         number = None if label is None else state.label_names.id_of(label)
         return explain_tag(state, text, number)
 
     def label_keywords(self, label: Any, k: int = 10) -> Tags:
-        """The words that speak most for a label, with their weights."""
+        """Return the words that speak most for a label, with their weights."""
         self._check_fitted()
         number = self.label_names_.id_of(label)
         if not hasattr(self.classifier_, "label_keywords"):
@@ -347,7 +353,7 @@ class Tagger(BaseEstimator):
         return [(words.name(feature), round(weight, 4)) for feature, weight in found]
 
     def estimate(self, texts: Any, labels: Any) -> Any:
-        """What `fit` will need (memory, time, size of the model), from a small part of the work."""
+        """Estimate what `fit` will need (memory, time, size of the model), from a small sample."""
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         classifier = self._new_classifier()
@@ -371,14 +377,16 @@ class Tagger(BaseEstimator):
             return clone(self.classifier)  # type: ignore[no-any-return]
         return LabelTree.for_texts(random_state=self.random_state)
 
-    def _judged(self, texts: Any, labels: Any) -> HeldOut:
+    def _validated(self, texts: Any, labels: Any) -> ValidatedAnswers:
         """Answers to texts that the tagger did not learn from, and which are right."""
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         if not texts:
             raise ParameterError("there are no texts to tune on: the list is empty")
         names = self._state.label_names.with_unknown(lists)
-        return HeldOut.of(self.predict_topk(texts, RANKS).padded(RANKS), names.matrix(lists))
+        return ValidatedAnswers.of(
+            self.predict_topk(texts, RANKS).padded(RANKS), names.matrix(lists)
+        )
 
     @property
     def _state(self) -> State:

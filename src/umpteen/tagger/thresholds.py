@@ -12,7 +12,7 @@ import numpy.typing as npt
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
 from umpteen.storage import Shape, storable
-from umpteen.tagger.calibration import HeldOut
+from umpteen.tagger.calibration import ValidatedAnswers
 
 Threshold = float | str | None
 
@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 @storable
 @dataclass(eq=False, frozen=True)
 class Thresholds:
-    """`least` for all labels, or one `per_label`; what `metric` reached on held-out samples."""
+    """`least` for all labels, or one `per_label`; what `metric` reached in validation."""
 
     metric: str
     least: float
@@ -42,11 +42,13 @@ class Thresholds:
 
     def __str__(self) -> str:
         own = "" if self.per_label is None else " (a threshold for each label)"
-        return f"{self.metric} {self.reached:.3f} on held-out samples, from {self.least:.3f}{own}"
+        return (
+            f"{self.metric} {self.reached:.3f} on the validation split, from {self.least:.3f}{own}"
+        )
 
 
 def check_min_labels(min_labels: Any, k: int | None) -> int:
-    """A whole number from 0 to `k`."""
+    """Return a whole number from 0 to `k`."""
     is_number = isinstance(min_labels, int | np.integer) and not isinstance(min_labels, bool)
     if not is_number or min_labels < 0:
         raise ParameterError(f"min_labels={min_labels!r} is not possible: give 0 or more")
@@ -59,7 +61,7 @@ def check_min_labels(min_labels: Any, k: int | None) -> int:
 
 def cut_as_asked(
     top: TopK, threshold: Threshold, min_labels: int, tuned: Thresholds | None,
-    held_out: HeldOut | None,
+    validated: ValidatedAnswers | None,
 ) -> TopK:  # fmt: skip
     """Take away the answers of a tagger that a threshold in any of its forms leaves out."""
     if threshold is None:
@@ -69,42 +71,42 @@ def cut_as_asked(
             raise ParameterError("threshold='tuned' needs tune_thresholds(...) first")
         return tuned.apply(top, min_labels)
     if isinstance(threshold, str):
-        return _tuned_once(threshold, check_held_out(held_out)).apply(top, min_labels)
+        return _tuned_once(threshold, check_validated(validated)).apply(top, min_labels)
     is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not is_number or not 0 <= threshold <= 1:
         raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
     return top.cut(float(threshold), min_labels)
 
 
-def check_held_out(held_out: HeldOut | None) -> HeldOut:
+def check_validated(validated: ValidatedAnswers | None) -> ValidatedAnswers:
     """Return the answers to the validation split, if there was one."""
-    if held_out is None:
+    if validated is None:
         raise ParameterError(
-            "no texts were held out when this tagger was fitted: give texts and labels that "
-            "it did not learn from"
+            "this tagger was fitted without a validation split: give texts and labels that it did "
+            "not learn from"
         )
-    return held_out
+    return validated
 
 
-def _tuned_once(metric: str, held_out: HeldOut) -> Thresholds:
+def _tuned_once(metric: str, validated: ValidatedAnswers) -> Thresholds:
     """As `tune`, which takes its time where there are many labels."""
-    if metric not in held_out.tuned:
-        held_out.tuned[metric] = tune(metric, held_out)
-    found: Thresholds = held_out.tuned[metric]
+    if metric not in validated.tuned:
+        validated.tuned[metric] = tune(metric, validated)
+    found: Thresholds = validated.tuned[metric]
     return found
 
 
-def tune(metric: str, held_out: HeldOut) -> Thresholds:
-    """The thresholds that are best for a metric on held-out samples."""
-    if not (held_out.labels >= 0).any():
+def tune(metric: str, validated: ValidatedAnswers) -> Thresholds:
+    """Return the thresholds that are best for a metric on the validation split."""
+    if not (validated.labels >= 0).any():
         raise ParameterError(
-            "no sample to tune on got any answer: are there samples, and do they have known words?"
+            "no sample to tune on got any answer: are there samples with words of the vocabulary?"
         )
-    curve = _Curve.of(held_out)
+    curve = _Curve.of(validated)
     if metric == "micro_f1":
         return _best(metric, curve, curve.f1())
     if metric == "macro_f1":
-        return _per_label(held_out)
+        return _per_label(validated)
     wanted = _AT.fullmatch(metric)
     if wanted is None:
         raise ParameterError(
@@ -124,14 +126,14 @@ class _Curve:
     relevant: int
 
     @classmethod
-    def of(cls, held_out: HeldOut) -> "_Curve":
-        answered = held_out.labels >= 0
-        probabilities = held_out.probabilities[answered].astype(np.float64)
+    def of(cls, validated: ValidatedAnswers) -> "_Curve":
+        answered = validated.labels >= 0
+        probabilities = validated.probabilities[answered].astype(np.float64)
         order = np.argsort(-probabilities, kind="stable")
-        right = np.cumsum(held_out.hits[answered][order])
+        right = np.cumsum(validated.hits[answered][order])
         last = np.append(np.diff(probabilities[order]) != 0, True)
         given = np.arange(1, len(order) + 1)[last]
-        return cls(probabilities[order][last], given, right[last], int(held_out.n_relevant.sum()))
+        return cls(probabilities[order][last], given, right[last], int(validated.n_relevant.sum()))
 
     def f1(self) -> FloatArray:
         return 2 * self.right / (self.given + self.relevant)
@@ -163,31 +165,31 @@ def _reaching(metric: str, curve: _Curve, name: str, share: float) -> Thresholds
     return Thresholds(metric, float(curve.thresholds[at]), float(values[at]))
 
 
-def _per_label(held_out: HeldOut) -> Thresholds:
+def _per_label(validated: ValidatedAnswers) -> Thresholds:
     """Each label's threshold of highest F1.
 
     A rare label has too few held-out samples to trust: its right answers are therefore counted
     half as seen and half as its probabilities promise. Labels that were never answered get the
     median of the others.
     """
-    answered = held_out.labels >= 0
-    labels, p = held_out.labels[answered], held_out.probabilities[answered].astype(np.float64)
+    answered = validated.labels >= 0
+    labels, p = validated.labels[answered], validated.probabilities[answered].astype(np.float64)
     order = np.lexsort((-p, labels))
-    labels, p, hits = labels[order], p[order], held_out.hits[answered][order]
+    labels, p, hits = labels[order], p[order], validated.hits[answered][order]
     starts = np.flatnonzero(np.diff(labels, prepend=-1))
     sizes = np.diff(np.append(starts, len(labels)))
     right = _running_sums((hits + p) / 2, starts, sizes)
-    n_relevant = held_out.n_relevant[labels[starts]]
+    n_relevant = validated.n_relevant[labels[starts]]
     relevant = np.maximum((n_relevant + np.add.reduceat(p, starts)) / 2, 1e-9)
     given = np.arange(len(labels)) - np.repeat(starts, sizes) + 1
     f1 = 2 * right / (given + np.repeat(relevant, sizes))
     f1[:-1][(p[1:] == p[:-1]) & (labels[1:] == labels[:-1])] = -1  # equal ones are given together
     best = np.lexsort((-f1, labels))[starts]
-    per_label = np.full(len(held_out.n_relevant), np.median(p[best]), np.float32)
+    per_label = np.full(len(validated.n_relevant), np.median(p[best]), np.float32)
     per_label[labels[starts]] = p[best]
     seen_right = _running_sums(hits.astype(np.float64), starts, sizes)[best]
     reached = 2 * seen_right / (given[best] + n_relevant)
-    n_labels = max(int(np.count_nonzero(held_out.n_relevant)), 1)
+    n_labels = max(int(np.count_nonzero(validated.n_relevant)), 1)
     macro = float(reached[n_relevant > 0].sum()) / n_labels
     return Thresholds("macro_f1", float(np.median(p[best])), macro, per_label)
 

@@ -1,12 +1,16 @@
-"""Texts of samples and of labels as features of one vocabulary, which may grow."""
+"""Texts of samples and of labels as features of one vocabulary, and the words of features."""
 
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.base import ExtremeClassifier, LearnsFromLabelFeatures, is_able
-from umpteen.errors import ParameterError
+from umpteen.errors import FeaturesError, ParameterError
 from umpteen.text import Vectorizer
+from umpteen.text.vocabulary import Vocabulary
 from umpteen.validation import as_csr, check_features
 
 
@@ -15,7 +19,7 @@ def read_texts(
 ) -> tuple[csr_matrix, dict[str, csr_matrix]]:
     """Fit the vectorizer; the features of samples, and what `fit` takes besides.
 
-    Words that only texts of labels have get columns of their own, beside those that are spare.
+    Words that only texts of labels have get columns of their own, in addition to spare ones.
     They do not count for how rare words are in samples, nor for the length of a row: that cost
     a tenth of a point of precision.
     """
@@ -35,7 +39,7 @@ def read_texts(
 
 
 def learn_words(vectorizer: Any, texts: list[str]) -> str | None:
-    """Words that no training text had, where the vectorizer can learn them.
+    """Learn words that no training text had, where the vectorizer can.
 
     Returns what there was no room for, if anything.
     """
@@ -52,11 +56,47 @@ def learn_words(vectorizer: Any, texts: list[str]) -> str | None:
 
 
 def _word_without_room(vectorizer: Any, texts: list[str]) -> str | None:
-    if vectorizer.n_known < vectorizer.n_features_ or vectorizer.vocabulary_ is None:
+    if vectorizer.n_features_used < vectorizer.n_features_ or vectorizer.vocabulary_ is None:
         return None  # there is room, or hashing knows all words
     for text in texts:
-        known = set(vectorizer.named_features(text).values())
+        named = set(vectorizer.named_features(text).values())
         for word in vectorizer.words(text):
-            if word not in known:
+            if word not in named:
                 return str(word)
     return None
+
+
+class Words:
+    """Names features of any vectorizer.
+
+    >>> Words(Vectorizer().fit(["a cat", "a cat"])).of_text("the cat")
+    {2: 'cat'}
+    """
+
+    def __init__(self, vectorizer: Any) -> None:
+        self.vectorizer = vectorizer
+
+    def of_text(self, text: str) -> dict[int, str]:
+        """Return the features that a text has, and their words."""
+        if isinstance(self.vectorizer, Vectorizer):
+            return self.vectorizer.named_features(text)
+        features = csr_matrix(self.vectorizer.transform([text])).indices.tolist()
+        return {feature: self.name(feature) for feature in features}
+
+    def name(self, feature: int) -> str:
+        """Return the words of one feature; its number where the words are not stored."""
+        vocabulary = getattr(self.vectorizer, "vocabulary_", None)
+        if isinstance(vocabulary, Vocabulary):  # of millions of features, a few are asked for
+            ngram = vocabulary.ngrams[feature]
+            return " ".join(vocabulary.words[word] for word in ngram[ngram >= 0])
+        return f"#{feature}" if self._names is None else str(self._names[feature])
+
+    @cached_property
+    def _names(self) -> npt.NDArray[Any] | None:
+        """Of all features of somebody else's vectorizer; None where columns have no names."""
+        if not hasattr(self.vectorizer, "get_feature_names_out"):
+            return None
+        try:
+            return np.asarray(self.vectorizer.get_feature_names_out())
+        except FeaturesError:
+            return None

@@ -36,7 +36,7 @@ _CATEGORIES = defaultdict(
 
 @cache
 def letters() -> npt.NDArray[np.uint32]:
-    """Kind and lower case of every code point, as `kernels.tokens` reads them.
+    """Return kind and lower case of every code point, as `kernels.tokens` reads them.
 
     >>> hex(letters()[ord("A")]), hex(letters()[ord("!")])
     ('0x2000061', '0x21')
@@ -58,5 +58,5 @@ def letters() -> npt.NDArray[np.uint32]:
 
 
 def _lower(characters: str) -> str:
-    # Without the two whose lower case is not one letter by itself: `reading.utf8` sees to them.
+    # Without the two whose lower case is not one letter by itself: `ngrams.utf8` sees to them.
     return characters.replace("İ", "i").replace("Σ", "ς").lower()

@@ -107,7 +107,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
 
 
 def sentence_encoder(model: str | PathLike[str]) -> Any:
-    """A `SentenceTransformer` from local files, none of which is run."""
+    """Return a `SentenceTransformer` from local files, none of which is run."""
     library = require("sentence_transformers", "encoders")
     if int(library.__version__.split(".")[0]) < _MIN_VERSION:
         raise MissingExtraError(
@@ -128,5 +128,5 @@ def sentence_encoder(model: str | PathLike[str]) -> Any:
 
 
 def dimension(encoder: Any) -> int:
-    """How many numbers its vectors have."""
+    """Return how many numbers its vectors have."""
     return int(encoder.get_embedding_dimension())

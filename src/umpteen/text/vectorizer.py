@@ -17,44 +17,49 @@ from umpteen.kernels.ngrams import count_texts
 from umpteen.kernels.tfidf import find_columns, weigh_texts
 from umpteen.storage import Shape, Size, Sizes, Within, storable
 from umpteen.text.letters import letters
-from umpteen.text.reading import blocks, utf8
-from umpteen.text.runs import EMPTY, Table, named_runs, stop_table, table_faults
+from umpteen.text.ngrams import EMPTY, Table, blocks, named_ngrams, stop_table, table_faults, utf8
 from umpteen.text.vocabulary import Counts, Vocabulary
 from umpteen.validation import N_JOBS, check_parameters, check_texts
 
-_FEWEST_HASHED = 2  # one half for words, one for longer runs
+_FEWEST_HASHED = 2  # one half for words, one for longer n-grams
 _MOST_WORDS = 100  # in a feature of a loaded model
 
 
-@storable
+def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    for old, new in (("run_weight", "ngram_weight"), ("min_df_runs", "min_df_ngrams")):
+        if old in parameters:
+            parameters[new] = parameters.pop(old)
+
+
+@storable(version=2, upgrades={1: _from_1})
 class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Texts of any language as sparse TF-IDF features: words, and runs of words.
+    """Texts of any language as sparse TF-IDF features: words and bigrams.
 
     A feature weighs (1 + ln(occurrences in the text)) times its idf, ln((1 + texts) / (1 + texts
-    with it)) + 1; runs of words half as much; then each row is brought to length 1. A text
-    without known words is an empty row. Columns are in alphabetical order. With `run_weight=1`
-    the numbers are those of scikit-learn's `TfidfVectorizer(ngram_range=(1, ngrams),
-    sublinear_tf=True)`.
+    with it)) + 1; bigrams half as much; then each row is brought to length 1. A text without
+    any word of the vocabulary is an empty row. Columns are in alphabetical order. With
+    `ngram_weight=1` the numbers are those of scikit-learn's
+    `TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=True)`.
 
     **Words.** Text is brought to Unicode's normal form NFKC and to lower case. A word is a run
     of letters, digits, `_` and the marks on them, in any script and of any length, also of one
     letter. Where words are not set apart (Chinese, Thai, Lao, Khmer, Burmese, and Japanese but
     for Katakana), every letter is a word, and pairs of letters do what words do elsewhere.
 
-    Words are known by hashes of 64 bits. That two of a million features share one, and so count
+    Words are stored as hashes of 64 bits. That two of a million features share one, and so count
     as the same, happens once in 37 million vocabularies.
 
     Parameters
     ----------
-    ngrams : longest run of words that is a feature; 2 has "least squares" beside "least" and
+    ngrams : most words in a feature; 2 has the bigram "least squares" as well as "least" and
         "squares".
-    run_weight : how much a run of words counts beside single words; 0.5 did best on validation
-        parts of four data sets, 1 is what others do.
-    min_df, min_df_runs : fewest texts that a word, and a run of words, must occur in.
+    ngram_weight : weight of n-grams of several words relative to single words; 0.5 did best on
+        the validation splits of four data sets, 1 is what others do.
+    min_df, min_df_ngrams : fewest texts that a word, and a longer n-gram, must occur in.
     max_features : keep only so many, those in the most texts.
     hashing : no vocabulary but so many columns (such as 2**20), where a feature's column is its
-        hash modulo their number (words have one half of them, runs the other). For endless
-        vocabularies, and for words that come only after `fit`; features that fall together
+        hash modulo their number (words have one half of them, longer n-grams the other). For
+        endless vocabularies, and for words that come only after `fit`; features that fall together
         cannot be told apart.
     stop_words : list of words that are passed over, so that pairs reach across them; "don't"
         passes over "don" and "t". None by default: a list is for one language, and idf weighs
@@ -73,9 +78,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ngrams": [Interval(Integral, 1, None, closed="left")],
-        "run_weight": [Interval(Real, 0, None, closed="neither")],
+        "ngram_weight": [Interval(Real, 0, None, closed="neither")],
         "min_df": [Interval(Integral, 1, None, closed="left")],
-        "min_df_runs": [Interval(Integral, 1, None, closed="left")],
+        "min_df_ngrams": [Interval(Integral, 1, None, closed="left")],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "hashing": [Interval(Integral, 2, 2**31 - 1, closed="both"), None],
         "stop_words": [list, tuple, None],  # a set could not be saved
@@ -92,10 +97,15 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: words that have no column."""
-        n_known = self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.runs)
-        if not 0 < n_known <= self.n_features_ or not 0 <= self.n_first_ <= self.n_features_:
-            yield f"has {n_known} features in {self.n_features_} columns"
-        most = _MOST_WORDS if self.vocabulary_ is None else self.vocabulary_.runs.shape[1]
+        n_features_used = (
+            self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.ngrams)
+        )
+        if (
+            not 0 < n_features_used <= self.n_features_
+            or not 0 <= self.n_first_ <= self.n_features_
+        ):
+            yield f"has {n_features_used} features in {self.n_features_} columns"
+        most = _MOST_WORDS if self.vocabulary_ is None else self.vocabulary_.ngrams.shape[1]
         if not 1 <= self.ngrams <= most:
             yield f"has ngrams={self.ngrams}, and no feature has more than {most} words"
         if self.vocabulary_ is None and self.n_features_ < _FEWEST_HASHED:
@@ -106,9 +116,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self,
         *,
         ngrams: int = 2,
-        run_weight: float = 0.5,
+        ngram_weight: float = 0.5,
         min_df: int = 1,
-        min_df_runs: int = 2,
+        min_df_ngrams: int = 2,
         max_features: int | None = None,
         hashing: int | None = None,
         stop_words: Sequence[str] | None = None,
@@ -117,9 +127,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         n_jobs: int | None = -1,
     ) -> None:
         self.ngrams = ngrams
-        self.run_weight = run_weight
+        self.ngram_weight = ngram_weight
         self.min_df = min_df
-        self.min_df_runs = min_df_runs
+        self.min_df_ngrams = min_df_ngrams
         self.max_features = max_features
         self.hashing = hashing
         self.stop_words = stop_words
@@ -144,14 +154,14 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         vocabulary, n_texts = self._learn(counts, len(texts))
         self.vocabulary_, self.stop_table_ = vocabulary, stops
         idf = np.log((1 + len(texts)) / (1 + n_texts)) + 1
-        weights = idf * np.where(self._is_run(len(idf)), self.run_weight, 1)
+        weights = idf * np.where(self._is_multiword(len(idf)), self.ngram_weight, 1)
         of_new_words = np.full(self.spare, np.log(1 + len(texts)) + 1)
         self.idf_ = np.append(weights, of_new_words).astype(np.float32)
         self.n_first_, self.n_features_ = len(weights), len(self.idf_)
         return self
 
     def learn_words(self, texts: Any) -> Self:
-        """Words of these texts that are not known yet count from now on, while columns are spare.
+        """Learn words of these texts that have no column yet, while columns are spare.
 
         Each gets a column and the idf of a word that no text had. The features of other words
         stay as they are, to the bit: new words do not count for the length of a row.
@@ -165,17 +175,17 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             return self  # hashing knows all words
         new: dict[int, str] = {}
         for text in check_texts(texts):
-            words, hashes, shorter = named_runs(text, 1, self.stop_table_)
+            words, hashes, shorter = named_ngrams(text, 1, self.stop_table_)
             columns = find_columns(hashes, shorter, *self._table(), self.n_features_)
             new |= {int(hashes[i]): words[i] for i in np.flatnonzero(columns < 0)}
-        kept = list(new)[: self.n_features_ - len(self.vocabulary_.runs)]
+        kept = list(new)[: self.n_features_ - len(self.vocabulary_.ngrams)]
         self.vocabulary_ = self.vocabulary_.extended(
             [new[key] for key in kept], np.array(kept, np.uint64)
         )
         return self
 
     def transform(self, texts: Any) -> csr_matrix:
-        """A row of features for each text: float32, of length 1, columns in order."""
+        """Return a row of features for each text: float32, of length 1, columns in order."""
         self._check_fitted()
         texts = check_texts(texts)
 
@@ -185,22 +195,22 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 self.n_first_, self.sublinear,
             )  # fmt: skip
 
-        parts = parallel.run(weigh, blocks(texts), n_jobs=self.n_jobs)
-        return _stacked(parts, (len(texts), self.n_features_))
+        rows = parallel.run(weigh, blocks(texts), n_jobs=self.n_jobs)
+        return _stacked(rows, (len(texts), self.n_features_))
 
     @property
-    def n_known(self) -> int:
+    def n_features_used(self) -> int:
         """How many features there are, without spare columns."""
         self._check_fitted()
-        return self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.runs)
+        return self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.ngrams)
 
     def fit_transform(self, texts: Any, y: Any = None) -> csr_matrix:
-        """`fit`, then `transform` of the same texts."""
+        """Learn from texts, then return their features."""
         texts = check_texts(texts)
         return self.fit(texts).transform(texts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """The words of each column, "" if it is spare; hashed columns have none."""
+        """Return the words of each column, "" if it is spare; hashed columns have none."""
         self._check_fitted()
         if self.vocabulary_ is None:
             raise FeaturesError(
@@ -211,21 +221,21 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return np.array(names + [""] * (self.n_features_ - len(names)), object)
 
     def words(self, text: str) -> list[str]:
-        """The words of a text as they count here.
+        """Return the words of a text as they count here.
 
         >>> Vectorizer(stop_words=["the"]).words("The naïve Bayes-classifier: ２０２６, 北京")
         ['naïve', 'bayes', 'classifier', '2026', '北', '京']
         """
-        return named_runs(text, 1, stop_table(self.stop_words))[0]
+        return named_ngrams(text, 1, stop_table(self.stop_words))[0]
 
     def named_features(self, text: str) -> dict[int, str]:
-        """The columns that a text has, with the words behind each; of several, " | " between.
+        """Return the columns that a text has, with the words of each; of several, " | " between.
 
         >>> Vectorizer(hashing=2**20).fit(["a"]).named_features("Least squares")
         {220259: 'squares', 374776: 'least', 677892: 'least squares'}
         """
         self._check_fitted()
-        names, hashes, shorter = named_runs(text, self.ngrams, self.stop_table_)
+        names, hashes, shorter = named_ngrams(text, self.ngrams, self.stop_table_)
         columns = find_columns(hashes, shorter, *self._table(), self.n_features_).tolist()
         named: dict[int, dict[str, None]] = {}  # a dict keeps each name once, in order
         for column, name in zip(columns, names, strict=True):
@@ -241,7 +251,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             for (columns, found, _, _), _, _ in counts:
                 totals[columns] += found
             return None, totals
-        least = self.min_df, max(self.min_df, self.min_df_runs)
+        least = self.min_df, max(self.min_df, self.min_df_ngrams)
         vocabulary, totals = Vocabulary.learn(
             counts, self.ngrams, least, self.max_features, self.n_jobs
         )
@@ -252,11 +262,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             )
         return vocabulary, totals
 
-    def _is_run(self, n_features: int) -> npt.NDArray[np.bool_]:
-        """Which columns are runs of words."""
+    def _is_multiword(self, n_features: int) -> npt.NDArray[np.bool_]:
+        """Which columns are n-grams of several words."""
         if self.vocabulary_ is None:
             return np.arange(n_features) >= n_features // 2
-        return self.vocabulary_.is_run
+        return self.vocabulary_.is_multiword
 
     def _table(self) -> Table:
         """Where hashes are found in the vocabulary."""
@@ -288,13 +298,13 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return tags
 
 
-def _stacked(parts: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> csr_matrix:
-    """The rows of all parts, each (indptr, indices, data), as one matrix."""
-    if len(parts) == 1:
-        indptr, indices, data = parts[0]
+def _stacked(blocks: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> csr_matrix:
+    """The rows of all blocks, each (indptr, indices, data), as one matrix."""
+    if len(blocks) == 1:
+        indptr, indices, data = blocks[0]
     else:
-        indices, data = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-        rows = np.concatenate([np.diff(indptr) for indptr, _, _ in parts])
+        indices, data = (np.concatenate([block[i] for block in blocks]) for i in (1, 2))
+        rows = np.concatenate([np.diff(indptr) for indptr, _, _ in blocks])
         indptr = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
     matrix = csr_matrix((data, indices, indptr), shape=shape)
     matrix.has_canonical_format = True

@@ -1,4 +1,4 @@
-"""The runs of words that became features, in alphabetical order."""
+"""The vocabulary: n-grams that became features, in alphabetical order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,25 +11,29 @@ from umpteen import parallel
 from umpteen.kernels.hashing import index, places
 from umpteen.kernels.ngrams import N_PARTITIONS, add_counts
 from umpteen.storage import Shape, Sizes, Within, storable
-from umpteen.text.runs import Table, table, table_faults
+from umpteen.text.ngrams import Table, table, table_faults
 
 Counts = tuple[Any, Any, Any]  # of a block of texts, as `kernels.ngrams.count_texts` gives them
 _Array = npt.NDArray[Any]
 
 
-@storable
+def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    state["ngrams"] = state.pop("runs")
+
+
+@storable(version=2, upgrades={1: _from_1})
 @dataclass(eq=False)
 class Vocabulary:
-    """Feature i is made of the words `runs[i]`, -1 for no more words; `table` finds its hash."""
+    """Feature i is made of the words `ngrams[i]`, -1 for no more words; `table` finds its hash."""
 
     table: Table
-    runs: Annotated[npt.NDArray[np.int32], Shape("known", "longest"), Within(-1, "words")]
+    ngrams: Annotated[npt.NDArray[np.int32], Shape("used", "longest"), Within(-1, "words")]
     words: Annotated[list[str], Shape("words")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: a table that does not find its keys."""
-        if len(self.table[1]) != len(self.runs):
-            yield f"has {len(self.table[1])} hashes for {len(self.runs)} features"
+        if len(self.table[1]) != len(self.ngrams):
+            yield f"has {len(self.table[1])} hashes for {len(self.ngrams)} features"
         yield from table_faults(self.table)
 
     @classmethod
@@ -41,50 +45,50 @@ class Vocabulary:
         most: int | None,
         n_jobs: int | None,
     ) -> tuple[Self, npt.NDArray[np.int32]]:
-        """The words and longer runs in at `least` so many texts, and in how many texts each is.
+        """Return the n-grams in at `least` so many texts, and in how many texts each is.
 
         Of more than `most`, those in the most texts are kept; of equals, the first by name.
         """
         keys, n_texts, left, right = _added(counts, least, n_jobs)
-        words, runs = _spelled(keys, left, right, _words(keys[left == 0], counts), longest)
-        order = np.lexsort(runs.T[::-1])  # of words, so of names: a space is before any letter
+        words, ngrams = _spelled(keys, left, right, _words(keys[left == 0], counts), longest)
+        order = np.lexsort(ngrams.T[::-1])  # of words, so of names: a space is before any letter
         if most is not None:
             order = order[np.sort(np.argsort(-n_texts[order], kind="stable")[:most])]
-        return cls(table(keys[order]), runs[order], words), n_texts[order]
+        return cls(table(keys[order]), ngrams[order], words), n_texts[order]
 
     def extended(self, words: Sequence[str], keys: npt.NDArray[np.uint64]) -> "Vocabulary":
-        """With single words after the features that are there."""
-        runs = np.full((len(words), self.runs.shape[1]), -1, np.int32)
-        runs[:, 0] = len(self.words) + np.arange(len(words))
+        """Return the same with single words after the features that are there."""
+        ngrams = np.full((len(words), self.ngrams.shape[1]), -1, np.int32)
+        ngrams[:, 0] = len(self.words) + np.arange(len(words))
         return Vocabulary(
             table(np.append(self.table[1], keys)),
-            np.concatenate([self.runs, runs]),
+            np.concatenate([self.ngrams, ngrams]),
             [*self.words, *words],
         )
 
     @property
-    def is_run(self) -> npt.NDArray[np.bool_]:
+    def is_multiword(self) -> npt.NDArray[np.bool_]:
         """Which features are more than one word."""
-        return np.asarray((self.runs >= 0).sum(axis=1) > 1)
+        return np.asarray((self.ngrams >= 0).sum(axis=1) > 1)
 
     def names(self) -> list[str]:
-        """The words of each feature."""
+        """Return the words of each feature."""
         words = np.array([*self.words, ""], object)  # the last one for -1
-        return [" ".join(filter(None, run)) for run in words[self.runs].tolist()]
+        return [" ".join(filter(None, ngram)) for ngram in words[self.ngrams].tolist()]
 
 
 def _added(
     counts: Sequence[Counts], least: tuple[int, int], n_jobs: int | None
 ) -> tuple[_Array, ...]:
-    """Hash, number of texts, left and right part of each run with enough texts."""
+    """Hash, number of texts, left and right half of each n-gram with enough texts."""
 
     def partition(i: int) -> tuple[_Array, ...]:
-        parts = [[column[at[i] : at[i + 1]] for column in runs] for runs, at, _ in counts]
-        columns = map(np.concatenate, zip(*parts, strict=True))
+        pieces = [[column[at[i] : at[i + 1]] for column in ngrams] for ngrams, at, _ in counts]
+        columns = map(np.concatenate, zip(*pieces, strict=True))
         return add_counts(*columns, *least)  # type: ignore[no-any-return]
 
-    parts = parallel.run(partition, range(N_PARTITIONS), n_jobs=n_jobs)
-    return tuple(map(np.concatenate, zip(*parts, strict=True)))
+    pieces = parallel.run(partition, range(N_PARTITIONS), n_jobs=n_jobs)
+    return tuple(map(np.concatenate, zip(*pieces, strict=True)))
 
 
 def _words(keys: _Array, counts: Sequence[Counts]) -> list[str]:
@@ -101,18 +105,20 @@ def _words(keys: _Array, counts: Sequence[Counts]) -> list[str]:
 def _spelled(
     keys: _Array, left: _Array, right: _Array, words: list[str], longest: int
 ) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """The words in order, and each run as numbers of words."""
+    """The words in order, and each n-gram as numbers of words."""
     is_word = left == 0
     order = sorted(range(len(words)), key=words.__getitem__)
     word = np.full(len(keys), -1, np.int32)
     word[np.flatnonzero(is_word)[order]] = np.arange(len(words))
     slots = index(keys)
     shorter, last = places(left, slots, keys), word[places(right, slots, keys)]
-    runs = np.full((len(keys), longest), -1, np.int32)
-    runs[:, 0] = word
+    ngrams = np.full((len(keys), longest), -1, np.int32)
+    ngrams[:, 0] = word
     spelled = is_word
-    for length in range(1, longest):  # a run occurs in no more texts than its parts: all are here
+    for length in range(
+        1, longest
+    ):  # an n-gram occurs in no more texts than its words: all are here
         spelled = ~is_word & spelled[shorter]
-        runs[spelled, :length] = runs[shorter[spelled], :length]
-        runs[spelled, length] = last[spelled]
-    return [words[i] for i in order], runs
+        ngrams[spelled, :length] = ngrams[shorter[spelled], :length]
+        ngrams[spelled, length] = last[spelled]
+    return [words[i] for i in order], ngrams

@@ -16,7 +16,7 @@ def canonical_csr(
     name: str,
     error: type[ValueError],
 ) -> csr_matrix:
-    """Any sparse matrix as sorted, unique, 32-bit CSR of converted values.
+    """Return any sparse matrix as sorted, unique, 32-bit CSR of converted values.
 
     Values are converted before duplicates are added up: 256 ones of int8 would add up to 0.
     Shares memory where it can.
@@ -32,7 +32,7 @@ def canonical_csr(
             "from (values, (rows, columns)) with scipy.sparse.coo_array"
         ) from None
     if max(fresh.nnz, *fresh.shape) > _MAX_INT32:
-        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into parts")
+        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into several")
     fresh.data = convert(fresh.data)
     return _sorted_unique(csr_matrix(fresh))
 
@@ -49,13 +49,13 @@ def _sorted_unique(matrix: csr_matrix) -> csr_matrix:
 
 
 def _checked_structure(matrix: Any) -> Any:
-    """The same entries in a new CSR, CSC or COO object, once its indices are known to be in range.
+    """The same entries in a new CSR, CSC or COO object, once its indices were found to be in range.
 
     New, because scipy's own check replaces the arrays of the object that it looks at.
     """
     if matrix.format in ("csr", "csc"):
-        parts = (matrix.data, matrix.indices, matrix.indptr)
-        fresh = type(matrix)(parts, shape=matrix.shape)
+        arrays = (matrix.data, matrix.indices, matrix.indptr)
+        fresh = type(matrix)(arrays, shape=matrix.shape)
         fresh.check_format(full_check=True)
         return fresh
     entries = matrix.tocoo()
@@ -63,6 +63,7 @@ def _checked_structure(matrix: Any) -> Any:
 
 
 def as_array(values: Any, name: str, error: type[ValueError]) -> npt.NDArray[Any]:
+    """Return an array of numbers, or raise `error` about the input of that name."""
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as problem:
@@ -84,5 +85,6 @@ def _check_number_type(dtype: np.dtype[Any], name: str, error: type[ValueError])
 
 
 def as_float32(values: Any) -> npt.NDArray[np.float32]:
+    """Return values as float32; what is too large becomes infinite."""
     with np.errstate(over="ignore"):  # infinity is refused later, by name
         return np.asarray(values, dtype=np.float32)

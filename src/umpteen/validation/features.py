@@ -19,7 +19,7 @@ Features: TypeAlias = csr_matrix | npt.NDArray[np.float32]
 def check_features(
     X: Any, *, n_features: int | None = None, name: str = "X", model: str = "model"
 ) -> Features:
-    """`X` as canonical CSR or C-ordered array of float32, with one row per sample.
+    """Return `X` as canonical CSR or C-ordered array of float32, with one row per sample.
 
     >>> check_features([[0, 1], [2, 3]])
     array([[0., 1.],
@@ -35,7 +35,7 @@ def check_features(
 
 
 def as_csr(X: Features) -> csr_matrix:
-    """Checked features as CSR; what is CSR already stays the same object."""
+    """Return checked features as CSR; what is CSR already stays the same object."""
     return X if isinstance(X, csr_matrix) else csr_matrix(X)
 
 
@@ -49,7 +49,7 @@ def check_describes(label_features: Features, n_labels: int) -> None:
 
 
 def unit_rows(X: Features) -> Features:
-    """Checked features with each row at length 1; a row of zeros stays.
+    """Return checked features with each row at length 1; a row of zeros stays.
 
     In float64, where no square overflows or vanishes.
 

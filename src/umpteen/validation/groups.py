@@ -1,4 +1,4 @@
-"""Groups of samples, and the labels that are known of each group only."""
+"""Groups of samples, and the labels that are given per group only."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ _WORDS_OF_GROUP_LABELS = {
 
 
 def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
-    """`groups` as canonical CSR of float32 ones `(n_groups, n_samples)`, non-zero = member.
+    """Return `groups` as canonical CSR of float32 ones `(n_groups, n_samples)`.
 
     Accepted are such a matrix, a list with the sample numbers of each group, or, where no
     sample is in two groups, a 1-D array with the group number of each sample. Groups may
@@ -59,13 +59,13 @@ def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
     if len(missing):
         raise GroupsError(
             f"sample {missing[0]:,} is in no group ({len(missing):,} such samples in all): nothing "
-            "is known about it. Leave such samples out of X, or make each a group of its own"
+            "is given about it. Leave such samples out of X, or make each a group of its own"
         )
     return members
 
 
 def check_group_labels(group_labels: Any, *, n_groups: int) -> csr_matrix:
-    """`group_labels` as canonical CSR of float32 counts `(n_groups, n_labels)`.
+    """Return `group_labels` as canonical CSR of float32 counts `(n_groups, n_labels)`.
 
     Accepted are a matrix that says how often a label occurs in a group, or a list with the
     label ids of each group, where a label that occurs twice counts twice.

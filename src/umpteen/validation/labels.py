@@ -17,7 +17,7 @@ _MAX_INT32 = np.iinfo(np.int32).max
 def check_labels(
     Y: Any, *, n_samples: int | None = None, n_labels: int | None = None, name: str = "Y"
 ) -> csr_matrix:
-    """`Y` as canonical CSR of float32 ones, `(n_samples, n_labels)`, non-zero = relevant.
+    """Return `Y` as canonical CSR of float32 ones `(n_samples, n_labels)`, non-zero = relevant.
 
     Lists of label-id lists and 1-D arrays of ids are indicators written shorter; `n_labels`
     (default: the largest id + 1) is their number of columns.
@@ -37,14 +37,14 @@ def check_labels(
         raise LabelsShapeError(_row_mismatch(labels, n_samples, name))
     if n_labels is not None and labels.shape[1] != n_labels:
         raise LabelsShapeError(
-            f"{name} has {labels.shape[1]:,} columns, but {n_labels:,} labels are known; "
+            f"{name} has {labels.shape[1]:,} columns, but there are {n_labels:,} labels; "
             "each column is a label, in the same order as in training"
         )
     return labels
 
 
 def check_label(label: Any, n_labels: int) -> int:
-    """A label id as an int.
+    """Return a label id as an int.
 
     >>> check_label(np.int32(2), n_labels=3)
     2
@@ -57,7 +57,7 @@ def check_label(label: Any, n_labels: int) -> int:
 
 
 def is_single_label(Y: Any) -> bool:
-    """Whether `Y` was given as one label id per sample, a 1-D array.
+    """Return whether `Y` was given as one label id per sample, a 1-D array.
 
     >>> is_single_label([2, 0, 1]), is_single_label([[2], [0, 1]])
     (True, False)
@@ -66,7 +66,7 @@ def is_single_label(Y: Any) -> bool:
 
 
 def is_list_of_lists(Y: Any) -> bool:
-    """Whether any row is a list of ids; also rows in an object array or a pandas Series."""
+    """Return whether any row is a list of ids; also in an object array or a pandas Series."""
     if isinstance(Y, list | tuple) or (getattr(Y, "dtype", None) == np.object_ and Y.ndim == 1):
         return any(_is_id_list(row) for row in Y)
     return False
@@ -130,7 +130,7 @@ def _labels_of_lists(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
 
 
 def list_counts(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
-    """How often each id stands in each list, as canonical CSR of float32 `(lists, n_labels)`."""
+    """Count how often each id is in each list, as canonical CSR `(lists, n_labels)`."""
     ids = packed("q")
     indptr = np.zeros(len(rows) + 1, np.int64)
     for i, row in enumerate(rows):

@@ -38,7 +38,7 @@ def check_parameters(estimator: "BaseEstimator") -> None:
 
 
 def check_k(k: Any, name: str = "k") -> int:
-    """`k` as an int, at least 1.
+    """Return `k` as an int, at least 1.
 
     >>> check_k(np.int64(5))
     5
@@ -49,7 +49,7 @@ def check_k(k: Any, name: str = "k") -> int:
 
 
 def check_number(value: Any, name: str, least: float = 0.0) -> float:
-    """`value` as a float, finite and at least `least`.
+    """Return `value` as a float, finite and at least `least`.
 
     >>> check_number(1, "step")
     1.0
@@ -60,7 +60,7 @@ def check_number(value: Any, name: str, least: float = 0.0) -> float:
 
 
 def check_count(value: Any, name: str) -> int:
-    """`value` as an int, 0 or more.
+    """Return `value` as an int, 0 or more.
 
     >>> check_count(0, "iterations")
     0
@@ -71,7 +71,7 @@ def check_count(value: Any, name: str) -> int:
 
 
 def check_seed(random_state: Any) -> int:
-    """A seed drawn from scikit-learn's `random_state`: a number, a RandomState or None.
+    """Return a seed drawn from `random_state`: a number, a RandomState or None.
 
     >>> check_seed(0)
     209652396

@@ -10,7 +10,7 @@ from umpteen.errors import LabelsError, LabelsShapeError, TextsError
 
 
 def check_texts(texts: Any, name: str = "texts") -> list[str]:
-    """A list of texts, each of them checked.
+    """Return a list of texts, each of them checked.
 
     >>> check_texts(("a cat", "")), check_texts(np.array(["a dog"]))
     (['a cat', ''], ['a dog'])
@@ -52,7 +52,7 @@ def _shortened(value: Any) -> str:
 
 
 def check_label_lists(labels: Any, n_texts: int) -> list[list[str]]:
-    """The label names of each text, without repetitions.
+    """Return the label names of each text, without repetitions.
 
     Anything hashable is kept as text, and a name alone stands for a list of one.
 
@@ -89,7 +89,7 @@ def _is_indicator(labels: Any) -> bool:
 
 
 def check_names(names: Any, name: str = "names") -> list[str]:
-    """Label names: a list of them, or one alone; each only once.
+    """Return label names: a list of them, or one alone; each only once.
 
     >>> check_names("alone"), check_names([1, "b"])
     (['alone'], ['1', 'b'])
@@ -98,7 +98,7 @@ def check_names(names: Any, name: str = "names") -> list[str]:
 
 
 def check_label_texts(label_texts: Any) -> dict[str, str]:
-    """Texts of labels by name.
+    """Return texts of labels by name.
 
     >>> check_label_texts({7: "a lucky number"})
     {'7': 'a lucky number'}

@@ -145,7 +145,11 @@ def fit_network(
 ) -> list[float]:
     """Train in place; return the score on the validation split after each epoch."""
     drawn = validation_split(
-        samples.groups, samples.counts, settings.seed, validation_fraction, fewest=_FEWEST_BAGS
+        samples.groups,
+        samples.counts,
+        settings.seed,
+        fraction=validation_fraction,
+        fewest=_FEWEST_BAGS,
     )
     validation = None
     if drawn is not None:

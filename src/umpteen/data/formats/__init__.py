@@ -1,6 +1,6 @@
 """Readers and writers of data files, plain or compressed, whole or streamed.
 
-One file per format; `known` tells which one a file is in, `source` and `sink` open files.
+One file per format; `files` tells which one a file is in.
 """
 
 from umpteen.data.formats.files import read, stream, write

@@ -1,4 +1,4 @@
-"""Compressed files: gzip, xz and zstd, known by their first bytes and by their names."""
+"""Compressed files: gzip, xz and zstd, told by their first bytes and by their names."""
 
 import gzip
 import io
@@ -6,9 +6,14 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, BinaryIO, cast
+from os import PathLike, fspath
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import zstandard
+
+from umpteen.writing import open_to_write
+
+Writable: TypeAlias = "str | PathLike[str] | BinaryIO"
 
 MAGIC = {"gz": b"\x1f\x8b", "xz": b"\xfd7zXZ\x00", "zst": b"\x28\xb5\x2f\xfd"}
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError)
@@ -19,7 +24,7 @@ _ZSTD_BUFFER = 1 << 17
 
 
 def compression_of_name(name: str) -> str | None:
-    """Which compression a file name promises.
+    """Return which compression a file name promises.
 
     >>> compression_of_name("train.jsonl.gz"), compression_of_name("train.jsonl")
     ('gz', None)
@@ -29,7 +34,7 @@ def compression_of_name(name: str) -> str | None:
 
 
 def compression_of_content(start: bytes) -> str | None:
-    """Which compression a file's first bytes show.
+    """Return which compression a file's first bytes show.
 
     >>> compression_of_content(gzip.compress(b"hello"))
     'gz'
@@ -38,7 +43,7 @@ def compression_of_content(start: bytes) -> str | None:
 
 
 def decompressed(file: Any, compression: str) -> BinaryIO:
-    """What `file` holds, decompressed while it is read; raises one of `DAMAGED`."""
+    """Return what `file` holds, decompressed while it is read; raises one of `DAMAGED`."""
     if compression == "gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="rb"))
     if compression == "xz":
@@ -48,7 +53,7 @@ def decompressed(file: Any, compression: str) -> BinaryIO:
 
 @contextmanager
 def compressed(file: Any, compression: str | None) -> Iterator[BinaryIO]:
-    """A file to write to, whose bytes reach `file` compressed; `file` stays open."""
+    """Open a file to write to, whose bytes reach `file` compressed; `file` stays open."""
     inner: Any = nullcontext(file)
     if compression == "gz":  # no name and no time inside: the same samples give the same bytes
         inner = gzip.GzipFile("", "wb", 6, file, mtime=0)
@@ -58,6 +63,17 @@ def compressed(file: Any, compression: str | None) -> Iterator[BinaryIO]:
         inner = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
     with inner as opened:
         yield opened
+
+
+@contextmanager
+def open_sink(path: Writable) -> Iterator[BinaryIO]:
+    """Open a file to write to; a path is replaced only once everything is written."""
+    if hasattr(path, "write"):
+        yield cast(BinaryIO, path)
+        return
+    place = fspath(path)
+    with open_to_write(place) as file, compressed(file, compression_of_name(place)) as inner:
+        yield inner
 
 
 class _ZstdReader(io.RawIOBase):

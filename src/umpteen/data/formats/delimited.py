@@ -29,7 +29,7 @@ def stream(
     label_separator: str = "|",
     quoted: bool = True,
 ) -> Iterator[Samples]:
-    """Samples of the rows; blank rows are passed over.
+    """Return samples of the rows; blank rows are passed over.
 
     With `quoted=False` a quotation mark is a character like any other. Where `labels_field` is
     not given, a column `labels` is taken if it is there; so is a column `id`. Cells of CSV may
@@ -47,7 +47,7 @@ def write_csv(
     labels_field: str = "labels",
     label_separator: str = "|",
 ) -> None:
-    """One row per sample, under a header."""
+    """Write one row per sample, under a header."""
     _write(samples, file, ",", text_field, labels_field, label_separator)
 
 
@@ -58,7 +58,7 @@ def write_tsv(
     labels_field: str = "labels",
     label_separator: str = "|",
 ) -> None:
-    """One row per sample, under a header."""
+    """Write one row per sample, under a header."""
     _write(samples, file, "\t", text_field, labels_field, label_separator)
 
 

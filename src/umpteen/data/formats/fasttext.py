@@ -18,12 +18,12 @@ _SPACE = r"\x00\t\x0b\x0c\r "
 
 
 def stream(source: Source, batch_size: int | None, prefix: str = "__label__") -> Iterator[Samples]:
-    """Samples of the lines; `prefix` marks a word as a label."""
+    """Return samples of the lines; `prefix` marks a word as a label."""
     return batches(_records(source, prefix), batch_size)
 
 
 def write(samples: Samples, file: BinaryIO, prefix: str = "__label__") -> None:
-    """One line per sample; ids are left out.
+    """Write one line per sample; ids are left out.
 
     What the format cannot say is refused: line ends or label-like words in texts, empty label
     names and spaces in them.

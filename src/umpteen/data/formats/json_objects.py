@@ -42,7 +42,7 @@ _LARGEST_ARRAY = 1 << 30  # characters, as all of them are in memory
 
 
 def objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects, each with the number of its line; blank lines are passed over."""
+    """Yield the objects, each with the number of its line; blank lines are passed over."""
     if is_array(source.head):
         yield from _of_array(source)
         return
@@ -59,7 +59,7 @@ def check_once(source: Source, number: int, item: dict[str, Any], *fields: str |
 
 
 def is_array(head: bytes) -> bool:
-    """Whether a file that begins so holds one array of objects.
+    """Return whether a file that begins so holds one array of objects.
 
     >>> is_array(b'[{"text": "a"}]'), is_array(b'{"text": "[{"}'), is_array(b"[solved] a text")
     (True, False, False)

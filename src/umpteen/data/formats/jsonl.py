@@ -20,7 +20,7 @@ def stream(
     text_field: str = "text",
     labels_field: str | None = None,
 ) -> Iterator[Samples]:
-    """Samples of the objects; blank lines are passed over.
+    """Return samples of the objects; blank lines are passed over.
 
     Labels are a list of names, or one name; numbers are names too, and `""` is none. Where
     `labels_field` is not given, `labels` is taken if it is there.
@@ -31,7 +31,7 @@ def stream(
 def write(
     samples: Samples, file: BinaryIO, text_field: str = "text", labels_field: str = "labels"
 ) -> None:
-    """One object per sample."""
+    """Write one object per sample."""
     for record in records_of(samples, "jsonl"):
         item: dict[str, Any] = {} if record.id is None else {"id": record.id}
         item[text_field] = record.text
@@ -41,7 +41,7 @@ def write(
 
 
 def read_label_texts(path: Readable) -> dict[str, str]:
-    """The labels' own texts out of a file with an object `{"label": ..., "text": ...}` per line.
+    """Read label texts from a file with an object `{"label": ..., "text": ...}` per line.
 
     Other fields are passed over. Feed them to a method that uses what labels mean.
     """

@@ -62,7 +62,7 @@ class LabelCells:
         self._spellings = Spellings()
 
     def names(self, cell: str) -> list[str]:
-        """The names in a cell, without spaces around them."""
+        """Return the names in a cell, without spaces around them."""
         names = [name for part in cell.split(self._separator) if (name := part.strip())]
         self._n_filled += bool(names)
         self._several = self._several or len(names) > 1
@@ -122,7 +122,7 @@ class LabelLists:
         self._spellings = Spellings()
 
     def names(self, value: Any) -> list[str] | None:
-        """The names in a list, or the one name; None for anything else."""
+        """Return the names in a list, or the one name; None for anything else."""
         names = label_names(value)
         if isinstance(value, str):
             self._n_single += 1

@@ -7,12 +7,13 @@ blocks side by side, and the arrays are joined at the end.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen import parallel
-from umpteen.data.formats.rows import Rows
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError
@@ -20,6 +21,70 @@ from umpteen.kernels import text_parsing
 from umpteen.validation import check_features, check_labels
 
 MAX_ID = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Consecutive rows: features and labels, each as in CSR."""
+
+    row_starts: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    label_starts: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.row_starts) - 1
+
+    def slice(self, first: int, end: int) -> "Rows":
+        """Return some of the rows, sharing memory."""
+        row_starts, label_starts = (
+            self.row_starts[first : end + 1],
+            self.label_starts[first : end + 1],
+        )
+        return Rows(
+            row_starts - row_starts[0],
+            self.columns[row_starts[0] : row_starts[-1]],
+            self.values[row_starts[0] : row_starts[-1]],
+            label_starts - label_starts[0],
+            self.labels[label_starts[0] : label_starts[-1]],
+        )
+
+
+def in_batches(blocks: Iterable[Rows], size: int | None) -> Iterator[list[Rows]]:
+    """Yield lists of rows, `size` rows in all; with None, one list, even if it is empty."""
+    if size is None:
+        yield list(blocks)
+        return
+    gathered: list[Rows] = []
+    missing = size
+    for rows in blocks:
+        start = 0
+        while len(rows) - start >= missing:
+            yield [*gathered, rows.slice(start, start + missing)]
+            start, gathered, missing = start + missing, [], size
+        if start < len(rows):
+            gathered.append(rows.slice(start, len(rows)))
+            missing -= len(rows) - start
+    if gathered:
+        yield gathered
+
+
+def join(blocks: list[Rows], n_features: int, n_labels: int | None) -> Samples:
+    """Return one `X` and `Y` out of consecutive rows; without `n_labels` there is no `Y`."""
+    n_rows = sum(map(len, blocks))
+    values = _joined([rows.values for rows in blocks], np.float32)
+    columns = _joined([rows.columns for rows in blocks], np.int32)
+    row_starts = _joined_starts([rows.row_starts for rows in blocks])
+    X = check_features(csr_matrix((values, columns, row_starts), shape=(n_rows, n_features)))
+    if n_labels is None:
+        return Samples(X=X)
+    labels = _joined([rows.labels for rows in blocks], np.int32)
+    label_starts = _joined_starts([rows.label_starts for rows in blocks])
+    ones = np.ones(len(labels), np.float32)
+    return Samples(
+        X=X, Y=check_labels(csr_matrix((ones, labels, label_starts), shape=(n_rows, n_labels)))
+    )
 
 
 @dataclass(frozen=True)
@@ -35,7 +100,7 @@ class Layout:
 def parse(
     source: Source, blocks: Iterable[bytes], layout: Layout, first_line: int
 ) -> Iterator[Rows]:
-    """The rows of each block of lines, the first of which is line `first_line` of the file."""
+    """Yield the rows of each block of lines; the first line has the number `first_line`."""
     line = first_line
     remaining = iter(blocks)
     while group := list(islice(remaining, 2 * parallel.n_threads(-1))):
@@ -49,7 +114,7 @@ def parse(
 
 
 def matrices_of(samples: Samples, written_as: str) -> tuple[csr_matrix, csr_matrix | None]:
-    """Checked `X` and `Y`, to be written in a matrix format."""
+    """Return `X` and `Y`, checked, to be written in a matrix format."""
     if samples.X is None:
         raise DataFormatError(
             f"{written_as} holds matrices, but these samples are texts: write them as jsonl, csv, "
@@ -60,7 +125,7 @@ def matrices_of(samples: Samples, written_as: str) -> tuple[csr_matrix, csr_matr
 
 
 def lines_of(X: csr_matrix, Y: csr_matrix | None, first_feature: int) -> Iterator[str]:
-    """A line per row: labels, a space, features; values with just the digits that float32 needs."""
+    """Yield a line per row: labels, a space, features with just the digits that float32 needs."""
     for i in range(X.shape[0]):
         row = slice(X.indptr[i], X.indptr[i + 1])
         names = (X.indices[row] + first_feature).tolist()
@@ -89,7 +154,11 @@ def _parse_block(block: bytes, layout: Layout) -> tuple[Rows, int, int]:
         label_starts,
         labels,
     )
-    return Rows(row_starts, columns, values, label_starts, labels).part(0, n_rows), status, position
+    return (
+        Rows(row_starts, columns, values, label_starts, labels).slice(0, n_rows),
+        status,
+        position,
+    )
 
 
 def _problem(status: int, block: bytes, position: int, layout: Layout) -> str:
@@ -106,3 +175,14 @@ def _problem(status: int, block: bytes, position: int, layout: Layout) -> str:
         text_parsing.NO_VALUE: f"value {seen} is not a finite number",
         text_parsing.VALUE_RANGE: f"value {seen} is too large for float32",
     }[status]
+
+
+def _joined(arrays: list[Any], dtype: Any) -> npt.NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *arrays])
+
+
+def _joined_starts(starts: list[Any]) -> npt.NDArray[np.int64]:
+    ends = np.cumsum([0, *(part[-1] for part in starts)])
+    return np.concatenate(
+        [[0], *(part[1:] + end for part, end in zip(starts, ends, strict=False))]
+    ).astype(np.int64)

@@ -26,7 +26,7 @@ def stream(
     text_field: str = "text",
     labels_field: str | None = None,
 ) -> Iterator[Samples]:
-    """Samples of the rows; labels are lists of names, or one name or number per row.
+    """Yield samples of the rows; labels are lists of names, or one name or number per row.
 
     Where `labels_field` is not given, a column `labels` is taken if it is there; so is `id`.
     """
@@ -36,7 +36,7 @@ def stream(
 def write(
     samples: Samples, file: BinaryIO, text_field: str = "text", labels_field: str = "labels"
 ) -> None:
-    """One row per sample, in parts of some thousand rows."""
+    """Write one row per sample, some thousand rows at a time."""
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     text = arrow.large_string()
     columns: list[Any] = [] if samples.ids is None else [("id", text)]

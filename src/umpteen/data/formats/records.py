@@ -21,7 +21,7 @@ class Record(NamedTuple):
 
 
 def batches(records: Iterable[Record], size: int | None) -> Iterator[Samples]:
-    """Samples of `size` records each; with None, all of them at once, even if there are none."""
+    """Yield samples of `size` records each; with None, all at once, even if there are none."""
     if size is None:
         yield _samples(list(records))
         return
@@ -31,7 +31,7 @@ def batches(records: Iterable[Record], size: int | None) -> Iterator[Samples]:
 
 
 def records_of(samples: Samples, written_as: str) -> Iterator[Record]:
-    """The samples one by one, to be written in a text format."""
+    """Yield the samples one by one, to be written in a text format."""
     if samples.texts is None:
         raise DataFormatError(
             f"{written_as} holds texts, but these samples are matrices: "
@@ -52,7 +52,7 @@ def records_of(samples: Samples, written_as: str) -> Iterator[Record]:
 
 
 def label_names(value: Any) -> list[str] | None:
-    """Label names out of a list, a single name or nothing; None for anything else.
+    """Return label names out of a list, a single name or nothing; None for anything else.
 
     An empty name names nothing, and is passed over.
 
@@ -68,7 +68,7 @@ def label_names(value: Any) -> list[str] | None:
 def find_fields(
     fields: Collection[str], text_field: str, labels_field: str | None
 ) -> tuple[str, str | None]:
-    """Which fields hold text and labels; raises `KeyError` with advice where one is missing.
+    """Return which fields hold text and labels; a `KeyError` has advice where one is missing.
 
     Labels are optional unless their field is named, but a field that is nearly called so is
     rather a different spelling than an accident. With `labels_field=""` none are wanted.

@@ -41,29 +41,29 @@ class Source:
         self.head = self._read(_HEAD)
 
     def error(self, problem: str, line: int | None = None) -> DataFormatError:
-        """The error to raise: where, read as what, and the problem."""
+        """Return the error to raise: where, read as what, and the problem."""
         where = self.name if line is None else f"{self.name}, line {line:,}"
         seen = f" (read as {self.format})" if self.format else ""
         return DataFormatError(f"{where}{seen}: {problem}")
 
     def blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
-        """All bytes from the beginning, some at a time."""
+        """Yield all bytes from the beginning, some at a time."""
         block, self.head = self.head, b""
         while block:
             yield block
             block = self._read(size)
 
     def line_blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
-        """All bytes, some at a time, cut at line ends; without a byte order mark."""
+        """Return all bytes, some at a time, cut at line ends; without a byte order mark."""
         self.head = self.head.removeprefix(_BYTE_ORDER_MARK)
         return whole_lines(self.blocks(min(size, max_line_bytes())), self.too_long)
 
     def too_long(self, line: int) -> DataFormatError:
-        """The error to raise for a line that is longer than allowed."""
+        """Return the error to raise for a line that is longer than allowed."""
         return self.error(limit_advice(), line)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Numbered lines of UTF-8 text, without their newline."""
+        """Yield numbered lines of UTF-8 text, without their newline."""
         number = 0
         for block in self.line_blocks():
             try:
@@ -77,7 +77,7 @@ class Source:
 
     @contextmanager
     def again(self) -> Iterator["Source"]:
-        """The same file from the beginning, for a first look at all of it."""
+        """Open the same file from the beginning, for a first look at all of it."""
         if self.path is None:
             raise ParameterError(f"{self.name} can be read only once, and this needs a first look")
         with open_source(self.path) as source:
@@ -122,7 +122,7 @@ def open_source(path: Readable) -> Iterator[Source]:
 def whole_lines(
     blocks: Iterable[bytes], too_long: Callable[[int], DataFormatError]
 ) -> Iterator[bytes]:
-    """The same bytes, cut at line ends; raises `too_long(number)` for a line beyond the limit."""
+    """Yield the same bytes, cut at line ends; raise `too_long(number)` for too long a line."""
     most = max_line_bytes()
     rest: list[bytes] = []
     size, n_lines = 0, 0
@@ -155,10 +155,10 @@ class _Rewound:
 
 def _read_all(file: Any, size: int) -> bytes:
     """`size` bytes, fewer only at the end: pipes give what they have."""
-    parts: list[bytes] = []
-    while size and (part := file.read(size)):
-        if not isinstance(part, bytes):
+    pieces: list[bytes] = []
+    while size and (piece := file.read(size)):
+        if not isinstance(piece, bytes):
             raise ParameterError("the open file gives text; open it in binary mode: 'rb'")
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)

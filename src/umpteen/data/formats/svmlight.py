@@ -13,8 +13,16 @@ from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from umpteen.data.formats.matrices import MAX_ID, Layout, lines_of, matrices_of, parse
-from umpteen.data.formats.rows import Rows, in_batches, join
+from umpteen.data.formats.matrices import (
+    MAX_ID,
+    Layout,
+    Rows,
+    in_batches,
+    join,
+    lines_of,
+    matrices_of,
+    parse,
+)
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 from umpteen.errors import ParameterError
@@ -35,7 +43,7 @@ def stream(
     n_features: int | None = None,
     n_labels: int | None = None,
 ) -> Iterator[Samples]:
-    """Samples of the lines.
+    """Yield samples of the lines.
 
     In batches, what is not given (`zero_based`, `n_features`, `n_labels`) is found by a first
     look at the whole file. A file without any label has no `Y`, unless `n_labels` is given.
@@ -59,7 +67,7 @@ def stream(
 
 
 def write(samples: Samples, file: BinaryIO, zero_based: bool = False) -> None:
-    """A line per sample; ids, and columns beyond the last one used, are left out."""
+    """Write a line per sample; ids, and columns beyond the last one used, are left out."""
     first_feature = int(not zero_based)
     for line in lines_of(*matrices_of(samples, "svmlight"), first_feature):
         # A blank line would be no sample, so an empty one gets a zero.
@@ -75,9 +83,9 @@ def _layout(
     return Layout(True, first_feature, end_feature, MAX_ID if n_labels is None else n_labels)
 
 
-def _extent(parts: Iterable[Rows]) -> _Extent:
+def _extent(blocks: Iterable[Rows]) -> _Extent:
     extent = _Extent()
-    for rows in parts:
+    for rows in blocks:
         if len(rows.columns):
             first = int(rows.columns.min())
             if extent.first_feature >= 0:

@@ -10,8 +10,16 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO
 
-from umpteen.data.formats.matrices import MAX_ID, Layout, lines_of, matrices_of, parse
-from umpteen.data.formats.rows import Rows, in_batches, join
+from umpteen.data.formats.matrices import (
+    MAX_ID,
+    Layout,
+    Rows,
+    in_batches,
+    join,
+    lines_of,
+    matrices_of,
+    parse,
+)
 from umpteen.data.formats.source import Source
 from umpteen.data.samples import Samples
 
@@ -19,18 +27,18 @@ HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)(?:[ \t]+(\d+))?[ \t\r]*")
 
 
 def stream(source: Source, batch_size: int | None) -> Iterator[Samples]:
-    """Samples of the lines, checked against what the header announces."""
+    """Yield samples of the lines, checked against what the header announces."""
     blocks = source.line_blocks()
     header, _, body = next(blocks, b"").partition(b"\n")
     n_rows, n_features, n_labels = _counts(source, header)
     layout = Layout(svmlight=False, end_feature=n_features, end_label=n_labels or 0)
-    parts = parse(source, chain([body] if body else [], blocks), layout, first_line=2)
-    for batch in in_batches(_announced(source, parts, n_rows), batch_size):
+    parsed = parse(source, chain([body] if body else [], blocks), layout, first_line=2)
+    for batch in in_batches(_announced(source, parsed, n_rows), batch_size):
         yield join(batch, n_features, n_labels)
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """A header and a line per sample; ids are left out."""
+    """Write a header and a line per sample; ids are left out."""
     X, Y = matrices_of(samples, "xmc")
     counts = X.shape if Y is None else (*X.shape, Y.shape[1])
     file.write((" ".join(map(str, counts)) + "\n").encode())
@@ -54,19 +62,19 @@ def _counts(source: Source, header: bytes) -> tuple[int, int, int | None]:
     return n_rows, n_features, n_labels
 
 
-def _announced(source: Source, parts: Iterable[Rows], n_rows: int) -> Iterator[Rows]:
+def _announced(source: Source, blocks: Iterable[Rows], n_rows: int) -> Iterator[Rows]:
     """The rows, if they are as many as announced; blank lines may follow."""
     seen = 0
-    for rows in parts:
-        known = min(len(rows), n_rows - seen)
-        surplus = rows.part(known, len(rows))
+    for rows in blocks:
+        expected = min(len(rows), n_rows - seen)
+        surplus = rows.slice(expected, len(rows))
         if len(surplus.columns) or len(surplus.labels):
             raise source.error(
                 f"a row too many: the header announces {n_rows:,}; correct it if they are right",
                 n_rows + 2,
             )
-        seen += known
-        yield rows.part(0, known)
+        seen += expected
+        yield rows.slice(0, expected)
     if seen < n_rows:
         raise source.error(
             f"the file ends after {seen:,} rows, but the header announces {n_rows:,}; "

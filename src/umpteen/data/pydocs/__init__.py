@@ -14,8 +14,8 @@ def load_pydocs() -> Dataset:
 
     A separate Python interpreter collects the data, so every process of the same installation
     gets the same data set. The ids of test samples start with `see-also/` (what other objects say
-    about this one) or `sentence/` (a sentence held out of its docstring).
+    about this one) or `sentence/` (a sentence that train does not have).
     """
     collection = cached(collect)
-    train, dev, test = (collection.parts[part] for part in ("train", "dev", "test"))
+    train, dev, test = (collection.splits[name] for name in ("train", "dev", "test"))
     return Dataset.from_samples(train, dev, test, label_texts=collection.label_texts, name="pydocs")

@@ -1,4 +1,4 @@
-"""Docstrings become samples: sentences with the objects they describe, in three parts.
+"""Docstrings become samples: sentences with the objects they describe, in three splits.
 
 A sentence under several objects is one sample with several labels; one under more than
 `_MAX_LABELS` is boilerplate and left out. Summaries are for training, so that every label has a
@@ -20,9 +20,9 @@ _MAX_LABELS = 10
 
 
 class Collection(NamedTuple):
-    """The three parts, and the summary line of each label."""
+    """The three splits, and the summary line of each label."""
 
-    parts: dict[str, Samples]
+    splits: dict[str, Samples]
     label_texts: dict[str, str]
 
 
@@ -34,21 +34,21 @@ class _Sentence:
 
 
 def assemble(docstrings: Mapping[str, str], aliases: Mapping[str, str]) -> Collection:
-    """The data set of these docstrings; `aliases` are other names that See Also may use."""
+    """Return the data set of these docstrings; `aliases` are other names that See Also may use."""
     read = {name: read_docstring(docstrings[name]) for name in sorted(docstrings)}
     documents = {name: document for name, document in read.items() if document}
     described = _described(documents)
-    parts = _split(described)
-    known = {name for sentence in parts["train"].values() for name in sentence.labels}
-    mentioned = _mentioned(documents, aliases, known)
+    splits = _split(described)
+    taught = {name for sentence in splits["train"].values() for name in sentence.labels}
+    mentioned = _mentioned(documents, aliases, taught)
     fresh = {key: mentioned[key] for key in mentioned if key not in described}
     return Collection(
-        parts={
-            "train": _samples(parts["train"]),
-            "dev": _samples(parts["dev"]),
-            "test": _samples(parts["test"], fresh),
+        splits={
+            "train": _samples(splits["train"]),
+            "dev": _samples(splits["dev"]),
+            "test": _samples(splits["test"], fresh),
         },
-        label_texts={name: documents[name].summary for name in sorted(known)},
+        label_texts={name: documents[name].summary for name in sorted(taught)},
     )
 
 
@@ -68,27 +68,27 @@ def _described(documents: Mapping[str, Document]) -> dict[str, _Sentence]:
 
 
 def _mentioned(
-    documents: Mapping[str, Document], aliases: Mapping[str, str], known: set[str]
+    documents: Mapping[str, Document], aliases: Mapping[str, str], taught: set[str]
 ) -> dict[str, _Sentence]:
-    """What See Also sections say of known objects."""
+    """What See Also sections say of the labels of train."""
     found: dict[str, _Sentence] = {}
     for name, document in documents.items():
         for written, text in document.see_also:
-            meant = {_resolve(reference, name, aliases, known) for reference in written}
+            meant = {_resolve(reference, name, aliases, taught) for reference in written}
             labels = {label for label in meant if label}
             if labels:
                 found.setdefault(_key(text), _Sentence(text)).labels.update(labels)
     return _without_boilerplate(found)
 
 
-def _resolve(reference: str, name: str, aliases: Mapping[str, str], known: set[str]) -> str | None:
-    """The object that `name` calls `reference`: looked for beside it, then further out."""
+def _resolve(reference: str, name: str, aliases: Mapping[str, str], taught: set[str]) -> str | None:
+    """The object that `name` calls `reference`: looked for next to it, then further out."""
     reference = re.sub(r"^np\.", "numpy.", reference)
-    parts = name.split(".")
-    for depth in range(len(parts) - 1, -1, -1):
-        full = ".".join([*parts[:depth], reference])
+    names = name.split(".")
+    for depth in range(len(names) - 1, -1, -1):
+        full = ".".join([*names[:depth], reference])
         full = aliases.get(full, full)
-        if full in known and full != name:
+        if full in taught and full != name:
             return full
     return None
 
@@ -102,19 +102,19 @@ def _without_boilerplate(sentences: dict[str, _Sentence]) -> dict[str, _Sentence
 
 
 def _split(sentences: dict[str, _Sentence]) -> dict[str, dict[str, _Sentence]]:
-    parts: dict[str, dict[str, _Sentence]] = {"train": {}, "dev": {}, "test": {}}
+    splits: dict[str, dict[str, _Sentence]] = {"train": {}, "dev": {}, "test": {}}
     taught: set[str] = set()
-    for key, sentence in sorted(sentences.items(), key=lambda item: _part_of(*item) != "train"):
-        part = _part_of(key, sentence)
+    for key, sentence in sorted(sentences.items(), key=lambda item: _split_of(*item) != "train"):
+        split = _split_of(key, sentence)
         if not sentence.labels <= taught:
-            part = "train"
-        if part == "train":
+            split = "train"
+        if split == "train":
             taught |= sentence.labels
-        parts[part][key] = sentence
-    return parts
+        splits[split][key] = sentence
+    return splits
 
 
-def _part_of(key: str, sentence: _Sentence) -> str:
+def _split_of(key: str, sentence: _Sentence) -> str:
     draw = crc32(key.encode()) % 20
     return "train" if sentence.is_summary or draw > 1 else ("dev", "test")[draw]
 

@@ -30,6 +30,7 @@ class Libraries(DistributionFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        """Find a module in the folder of its library."""
         if name in _BARE:
             spec = ModuleSpec(name, None, is_package=True)
             spec.submodule_search_locations = [str(_BARE[name])]
@@ -40,6 +41,7 @@ class Libraries(DistributionFinder):
         self,
         context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008
     ) -> Iterable[Distribution]:
+        """Find the metadata of the libraries."""
         folders = sorted(set(self._homes.values()))
         within = DistributionFinder.Context(name=context.name, path=folders)
         return MetadataPathFinder.find_distributions(within)

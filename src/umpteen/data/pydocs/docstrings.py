@@ -16,7 +16,7 @@ _REFERENCE = re.compile(r"^(?::[\w:]+:)?`?~?([A-Za-z][\w.]*)`?$")
 
 
 class Document(NamedTuple):
-    """The parts of a docstring that say what the object is for."""
+    """The prose of a docstring: what the object is for."""
 
     summary: str
     sentences: list[str]  # without the summary
@@ -24,7 +24,7 @@ class Document(NamedTuple):
 
 
 def read_docstring(docstring: str) -> Document | None:
-    """Summary, further sentences and See Also; None where it has no sentence.
+    """Return summary, further sentences and See Also; None where there is no sentence.
 
     >>> read_docstring("Sort an array.\\n\\nUses merges. It is stable, always.").sentences
     ['It is stable, always.']

@@ -13,7 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from umpteen.data.pydocs.naming import is_public, shortest
+from umpteen.data.pydocs.libraries import is_public, shortest
 
 PACKAGES = ("numpy", "scipy", "sklearn")
 
@@ -52,12 +52,12 @@ class Found(NamedTuple):
 
 
 def compiled_docstrings() -> Found:
-    """Docstrings of the builtins and of the standard library's modules that are written in C."""
+    """Return docstrings of the builtins and of the standard library's modules written in C."""
     return _collect(_import_all(_COMPILED.split()))
 
 
 def package_docstrings() -> Found:
-    """Docstrings of numpy, scipy and scikit-learn, each under its shortest public name."""
+    """Return docstrings of numpy, scipy and scikit-learn, each under its shortest public name."""
     for package in PACKAGES:
         import_module(package)  # without one of these the data set would be another
     names = (name for package in PACKAGES for name in _public_modules(package))

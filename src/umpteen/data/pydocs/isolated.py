@@ -20,14 +20,14 @@ _TIME_LIMIT = 600  # seconds; it takes about ten
 _PROGRAM = Path(__file__).with_name("child.py")
 # -P and -s: no folder of the caller or the user; -S: no site, hence no sitecustomize and no .pth
 _OPTIONS = ("-P", "-s", "-S", "-W", "ignore", "-X", "utf8")
-# What an interpreter may need to find its own parts; all other variables are kept from it.
+# What an interpreter may need to find its own files; all other variables are kept from it.
 _KEPT = (
     "DYLD_FALLBACK_LIBRARY_PATH DYLD_LIBRARY_PATH LD_LIBRARY_PATH PATH PYTHONHOME SYSTEMROOT TEMP "
     "TMP TMPDIR"
 )
 _CHECK = "check that this Python can import numpy, scipy and scikit-learn, or reinstall them"
 _ELSEWHERE = (
-    "collect it with an ordinary Python, write its parts to a folder with umpteen.data.write, and "
+    "collect it with an ordinary Python, write its splits to a folder with umpteen.data.write, and "
     "load it here with folder=..."
 )
 

@@ -25,7 +25,7 @@ _MARKS = (
 
 
 def clean(text: str) -> str:
-    """Text without marks: what a reader of the rendered page sees, on one line.
+    """Return text without marks, on one line: what a reader of the rendered page sees.
 
     >>> clean("Like :func:`~numpy.dot`, but *faster* for ``x``  [1]_.")
     'Like numpy.dot, but faster for x.'
@@ -36,7 +36,7 @@ def clean(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a paragraph.
+    """Return the sentences of a paragraph.
 
     >>> sentences("Solve it, e.g. by LU. The rest (if any) is 0.5.")
     ['Solve it, e.g. by LU.', 'The rest (if any) is 0.5.']
@@ -51,7 +51,7 @@ def sentences(text: str) -> list[str]:
 
 
 def paragraphs(lines: list[str]) -> Iterator[str]:
-    """Paragraphs and list items; not code, tables, fields, nor directives other than notes."""
+    """Yield paragraphs and list items; no code, tables, fields, nor directives except notes."""
     for block in _blocks(_unwrapped(lines)):
         if not block[0].startswith(" ") or _ITEM.match(block[0]):
             yield from _items(block)

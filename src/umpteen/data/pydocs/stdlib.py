@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from umpteen.data.pydocs.naming import is_public, shortest
+from umpteen.data.pydocs.libraries import is_public, shortest
 
 _Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -43,13 +43,13 @@ class _Module:
         """The full name of the module that `from ... import` names."""
         if not statement.level:
             return statement.module or ""
-        parts = self.name.split(".")
-        kept = parts[: len(parts) - statement.level + self.is_package]
+        segments = self.name.split(".")
+        kept = segments[: len(segments) - statement.level + self.is_package]
         return ".".join([*kept, statement.module] if statement.module else kept)
 
 
 def standard_library_docstrings() -> dict[str, str]:
-    """The docstring of each public function, class and method, by its dotted name."""
+    """Return the docstring of each public function, class and method, by its dotted name."""
     modules = {module.name: module for module in _modules(Path(sysconfig.get_path("stdlib")))}
     names: dict[tuple[str, str], list[str]] = {}
     for module in modules.values():
@@ -65,10 +65,10 @@ def standard_library_docstrings() -> dict[str, str]:
 def _modules(folder: Path) -> Iterator[_Module]:
     skipped = set(_SKIPPED.split())
     for path in sorted(folder.rglob("*.py")):
-        parts = path.relative_to(folder).with_suffix("").parts
-        if skipped.isdisjoint(parts):
-            is_package = parts[-1] == "__init__"
-            name = ".".join(parts[:-1] if is_package else parts)
+        segments = path.relative_to(folder).with_suffix("").parts
+        if skipped.isdisjoint(segments):
+            is_package = segments[-1] == "__init__"
+            name = ".".join(segments[:-1] if is_package else segments)
             tree = _parse(path)
             if tree is not None:
                 yield _module(name, is_package, tree)

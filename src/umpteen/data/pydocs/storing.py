@@ -22,7 +22,7 @@ from umpteen.data.samples import Samples
 from umpteen.progress import status_line
 from umpteen.writing import open_to_write
 
-COLLECTOR_VERSION = 3  # raise it with any change to what is collected
+COLLECTOR_VERSION = 4  # raise it with any change to what is collected
 
 
 def cached(collect: Callable[[], bytes]) -> Collection:
@@ -58,21 +58,21 @@ def cache_path() -> Path | None:
 
 
 def encode(collection: Collection) -> bytes:
-    """The collection as compressed JSON, the same bytes for the same collection."""
-    parts = {
-        name: {"texts": part.texts, "labels": part.labels, "ids": part.ids}
-        for name, part in collection.parts.items()
+    """Return the collection as compressed JSON, the same bytes for the same collection."""
+    splits = {
+        name: {"texts": split.texts, "labels": split.labels, "ids": split.ids}
+        for name, split in collection.splits.items()
     }
-    text = json.dumps({"parts": parts, "label_texts": collection.label_texts})
+    text = json.dumps({"splits": splits, "label_texts": collection.label_texts})
     return gzip.compress(text.encode(), compresslevel=6, mtime=0)
 
 
 def decode(data: bytes) -> Collection:
-    """The collection back; a ValueError where the bytes are damaged (gzip has a checksum)."""
+    """Return the collection back; raise a ValueError where the bytes are damaged."""
     try:
         content = json.loads(gzip.decompress(data))
-        parts = {name: Samples(**content["parts"][name]) for name in ("train", "dev", "test")}
-        return Collection(parts, dict(content["label_texts"]))
+        splits = {name: Samples(**content["splits"][name]) for name in ("train", "dev", "test")}
+        return Collection(splits, dict(content["label_texts"]))
     except (OSError, EOFError, zlib.error, KeyError, TypeError) as error:
         raise ValueError(f"not a stored collection: {error}") from error
 

@@ -1,0 +1,87 @@
+"""Public docstrings are whole sentences in the field's own words; so are names."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "umpteen"
+UNCHECKED = (
+    "aggregated", "collapse", "linear", "multihead", "neural", "siamese", "trees",
+    "data/grouping.py", "kernels/beam.py", "kernels/clustering.py", "kernels/coordinate_descent.py",
+    "kernels/grouped.py", "kernels/nodes.py",
+)  # fmt: skip
+"""Folders and files that are not held to these rules yet."""
+
+VERBS = {
+    "Add", "Allow", "Alternate", "Ascend", "Average", "Bring", "Check", "Choose", "Collect",
+    "Compute", "Count", "Describe", "Draw", "Estimate", "Evaluate", "Exit", "Explain", "Fill",
+    "Find", "Fit", "Forget", "Give", "Go", "Group", "Halve", "Hold", "Import", "Join", "Keep",
+    "Learn", "Link", "Load", "Lock", "Make", "Minimise", "Move", "Number", "Offer", "Open",
+    "Permute", "Print", "Put", "Raise", "Read", "Redirect", "Refuse", "Remove", "Reorder",
+    "Replace", "Return", "Run", "Save", "Search", "Send", "Set", "Show", "Sort", "Step", "Store",
+    "Take", "Teach", "Tell", "Train", "Turn", "Warn", "Write", "Yield",
+}  # fmt: skip
+WORDS = re.compile(
+    r"\b(strange|judg(e|ed|es|ing)|put aside|held[ -]out|(runs?|pairs) of (two )?words|at rest)\b",
+    re.I,
+)
+NAMES = {
+    "at_rest", "beside", "choosing", "courses", "draws", "held_out", "is_strange", "judge",
+    "judged", "judging", "known", "parts", "plane", "signs", "starting", "way", "ways",
+}  # fmt: skip
+
+MODULES = [
+    path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if not path.relative_to(PACKAGE).as_posix().startswith(UNCHECKED)
+]
+each_module = pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix()
+)
+
+
+def public(body):
+    """The public classes and functions, those inside of public classes included."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node
+            if isinstance(node, ast.ClassDef):
+                yield from public(node.body)
+
+
+def decorators(node):
+    return [ast.unparse(decorator) for decorator in node.decorator_list]
+
+
+def documented(path):
+    """Public nodes and the first paragraph of their docstrings, without overloads."""
+    for node in public(ast.parse(path.read_text("utf-8")).body):
+        if "overload" not in decorators(node):
+            yield node, " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+
+
+@each_module
+def test_docstrings_open_with_a_sentence(path):
+    for node, opening in documented(path):
+        assert opening.endswith((".", ":")), f"{node.name}: {opening!r} is no whole sentence"
+        assert not WORDS.search(opening), f"{node.name}: {opening!r} has a word of our own"
+        is_function = isinstance(node, ast.FunctionDef)
+        if is_function and not any("property" in one for one in decorators(node)):
+            verb = opening.split()[0].rstrip(",")
+            assert verb in VERBS, f"{node.name}: {opening!r} does not open with a verb in VERBS"
+
+
+@each_module
+def test_names_are_those_of_the_field(path):
+    tree = ast.parse(path.read_text("utf-8"))
+    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    named |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    named |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert not named & NAMES, "use the words of docs/glossary.md"
+
+
+def test_what_is_unchecked_is_there():
+    for name in UNCHECKED:
+        assert (PACKAGE / name).exists(), f"{name} is gone: remove it from UNCHECKED"
