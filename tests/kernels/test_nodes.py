@@ -80,7 +80,7 @@ def dense_of(kept, starts, children, values, bias, features):
     arrays(
         np.float32,
         st.tuples(st.integers(1, 8), st.integers(1, 50)),
-        elements=st.sampled_from([0.0, 0.05, -0.05, 0.1, -0.1, 0.3, -2.0]),
+        elements=st.sampled_from(np.float32([0.0, 0.05, -0.05, 0.1, -0.1, 0.3, -2.0])),
     ),
     st.sampled_from([0.05, 0.1, 0.2, 1.0, 3.0]),
 )
