@@ -45,7 +45,7 @@ class TreeArrays(NamedTuple):
 
 @inlined
 def log_link(margin, logistic):
-    """Logarithm of the probability that a margin stands for.
+    """Return the logarithm of the probability that a margin stands for.
 
     Logistic regression: log sigmoid. Squared hinge, which knows no probabilities: a cubic fall
     below the margin 1, and a slight slope up to 2 that keeps the order among the certain.
@@ -175,7 +175,7 @@ def beam_search(
     indptr, indices, data, n_features, first_row, last_row, tree, beam_width, k, path_weight,
     logistic,
 ):  # fmt: skip
-    """The `k` best labels of some rows with the logarithms of their scores, best first.
+    """Return the `k` best labels of some rows and the logarithms of their scores, best first.
 
     On every layer only the `beam_width` best nodes of a row go on. A score is the label's own
     probability and trust, times the probabilities on its path raised to `path_weight`. Costs,
@@ -226,7 +226,7 @@ def beam_search(
 
 @kernel
 def average(labels, scores, n_trees, k):
-    """The `k` best labels by mean score over the trees; a tree that is silent counts as zero.
+    """Return the `k` best labels by mean score over the trees; a silent tree counts as zero.
 
     `labels` and `scores` (samples, trees * best) stand tree by tree, -1 where there is none.
     """

@@ -33,7 +33,7 @@ def _add_row(indptr, indices, data, row, step, weights):
 
 @inlined
 def first_state(seed):
-    """State of the xorshift generator for a seed; never zero in practice."""
+    """Return the state of the xorshift generator for a seed; never zero in practice."""
     return np.uint64(seed) * np.uint64(2654435769) + np.uint64(88172645463325252)
 
 

@@ -132,7 +132,7 @@ def embed(
     arrays, labels, sample_indptr, samples, weights, starts, iterations, step, nothing, features,
     scratch, capacity,
 ):  # fmt: skip
-    """Algorithm 1 of EAGLE for some labels: their embeddings and their samples' similarities.
+    """Run Algorithm 1 of EAGLE for some labels: their embeddings, their samples' similarities.
 
     Label `labels[p]` occurs in groups of the samples `samples[sample_indptr[p]:...]`, which
     weigh `weights` in its first embedding; where `starts[p]` is not negative, that sample is
@@ -199,7 +199,7 @@ def embed(
 
 @njit(nogil=True, cache=True)
 def largest(indptr, indices, data, keep):
-    """The `keep` values of largest size of each CSR row, sorted by column; of equal ones any."""
+    """Return the `keep` largest values of each CSR row, sorted by column; of equal ones any."""
     n_rows = len(indptr) - 1
     ends = np.zeros(n_rows + 1, np.int64)
     for row in range(n_rows):
@@ -246,7 +246,7 @@ def _place(indices, first, last, label):
 def assign(
     member_indptr, members, label_indptr, labels, wanted, score_indptr, score_labels, scores, chosen
 ):
-    """Algorithm 2 of EAGLE: marks in `chosen` the pairs of samples and labels that are given.
+    """Run Algorithm 2 of EAGLE: mark in `chosen` the pairs of samples and labels that are given.
 
     Label `labels[q]` of group `j` (`q` from `label_indptr[j]` to `label_indptr[j + 1]`) goes to
     the `wanted[q]` members with the best scores; equal scores stand by sample number. `scores`

@@ -10,7 +10,7 @@ from umpteen.kernels.sorting import sort_ids
 
 @inlined
 def gather(indptr, indices, data, samples, local_of):
-    """Rows `samples` of a CSR matrix with features renumbered to those that occur, plus a bias.
+    """Return rows of a CSR matrix with features renumbered to those that occur, plus a bias.
 
     `local_of` (features,) holds -1 everywhere, before and after. Returns the small CSR matrix
     (the bias is its last feature) and the sorted original feature ids.
@@ -54,7 +54,7 @@ def gather(indptr, indices, data, samples, local_of):
 
 @inlined
 def fill_targets(member_indptr, member_indices, samples, first, last, targets):
-    """+1 where a sample belongs to child `first + lane`, else -1."""
+    """Set +1 where a sample belongs to child `first + lane`, else -1."""
     for i in range(len(samples)):
         for lane in range(simd.WIDTH):
             targets[i, lane] = -1

@@ -51,7 +51,7 @@ class Checkpoint:
         )
 
     def restore(self, run: Run, device: torch.device) -> None:
-        """Let `run`, a new one, be the one that was written down."""
+        """Make `run`, a new one, the one that was written down."""
         run.counters = Counters(**self.counters)
         run.network.load_state_dict({name: shared(each) for name, each in self.weights.items()})
         for optimizer, states in zip(run.optimizers, self.optimizers, strict=True):

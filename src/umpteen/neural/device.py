@@ -77,7 +77,7 @@ def generator_states(device: torch.device) -> dict[str, npt.NDArray[np.uint8]]:
 
 
 def set_generator_states(states: dict[str, npt.NDArray[np.uint8]], device: torch.device) -> None:
-    """Continue from such states."""
+    """Set the states of the generators, as they were returned."""
     torch.set_rng_state(torch.from_numpy(np.array(states["cpu"])))
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(torch.from_numpy(np.array(states["cuda"])), device)

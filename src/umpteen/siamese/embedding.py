@@ -103,8 +103,8 @@ class LabelBatches:
         random = np.random.default_rng([settings.seed, epoch])
         self._mine_if_due(epoch, random)
         labels = random.choice(len(self.chances), len(self), p=self.chances)
-        parts = np.array_split(labels, self.n_batches(settings.batch_size))
-        return [self._draw(np.unique(part), random) for part in parts]
+        blocks = np.array_split(labels, self.n_batches(settings.batch_size))
+        return [self._draw(np.unique(block), random) for block in blocks]
 
     def batch(self, drawn: LabelBatch) -> tuple[SparseRows, Tensor]:
         """Return rows of labels, their samples and mined ones; and which samples are relevant."""
@@ -140,11 +140,11 @@ class LabelBatches:
         if n_mined and due:
             index = LabelIndex(self._encode(self.X[pool]), method="exact", n_jobs=self.n_jobs)
             relevant = csr_matrix(self.samples_of[:, pool])
-            parts = [
+            blocks = [
                 self._nearest(index, relevant, slice(first, first + _BLOCK), n_mined)
                 for first in range(0, len(self.counts), _BLOCK)
             ]
-            places = np.concatenate(parts)
+            places = np.concatenate(blocks)
             self.network.mined = torch.from_numpy(np.where(places >= 0, pool[places], -1)).to(
                 self.device
             )
@@ -164,9 +164,9 @@ class LabelBatches:
         was_training = encoder.training
         encoder.eval()
         with torch.no_grad():
-            parts = [
+            blocks = [
                 encoder(SparseRows.of(X[first : first + _BLOCK], self.device)).cpu().numpy()
                 for first in range(0, X.shape[0], _BLOCK)
             ]
         encoder.train(was_training)
-        return np.concatenate(parts)
+        return np.concatenate(blocks)

@@ -107,8 +107,8 @@ class SampleBatches:
     def batches(self, epoch: int, settings: Any) -> list[tuple[Ids, list[int]]]:
         """Return the samples of each batch, and the seed of what is drawn for them."""
         order = np.random.default_rng([settings.seed, epoch]).permutation(self.labelled)
-        parts = np.array_split(order, self.n_batches(settings.batch_size))
-        return [(part, [settings.seed, epoch, number]) for number, part in enumerate(parts)]
+        blocks = np.array_split(order, self.n_batches(settings.batch_size))
+        return [(part, [settings.seed, epoch, number]) for number, part in enumerate(blocks)]
 
     def batch(self, drawn: tuple[Ids, list[int]]) -> tuple[SampleBatch, None]:
         """Return the labels that each sample of a batch is compared with."""

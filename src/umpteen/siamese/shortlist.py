@@ -27,11 +27,11 @@ def hard_negatives(
     array([[-1,  1],
            [-1,  1]], dtype=int32)
     """
-    parts = [
+    blocks = [
         _block(indexes, bags[first : first + _BLOCK], Y[first : first + _BLOCK], n_each)
         for first in range(0, len(bags), _BLOCK)
     ]
-    return np.concatenate(parts)
+    return np.concatenate(blocks)
 
 
 def distinct(labels: IntArray) -> IntArray:

@@ -276,7 +276,7 @@ class SiameseXML(
             yield f"has a ranker of {len(self.ranker_.means)} columns; expected {_N_COLUMNS}"
 
     def encode(self, X: Any) -> FloatArray:
-        """Vectors of samples, or of label features: `(n, dim)`, of length 1, by the first tower."""
+        """Return the first tower's unit vectors of samples or label features, `(n, dim)`."""
         X = as_csr(self._check_predict(X))
         encoder = self.towers_[0].encoder
         return encoder.lift(encoder.bags(X))
@@ -347,7 +347,7 @@ class SiameseXML(
         return self._set_labels(towers, features, counts)
 
     def labels_with(self, X: Any) -> csr_matrix:
-        """(samples, labels): which labels have a feature of a sample among their own, each as 1."""
+        """Return (samples, labels): 1 where a label has a feature of the sample among its own."""
         X = as_csr(self._check_predict(X))
         found = csr_matrix(abs(X) @ abs(self.label_features_).T)
         found.eliminate_zeros()
