@@ -43,27 +43,23 @@ def answers(chosen: Task, texts: bool, seed: int) -> Iterator[tuple[str, um.TopK
     more = {"label_features": chosen.label_features} if texts else {}
     for members in (
         [um.LabelTree.for_texts(), um.NearestCentroid()],
-        [um.LabelTree.for_texts(), um.SiameseXML()],
         [um.LabelTree.for_texts(), um.NearestCentroid(), um.SiameseXML()],
     ):
-        members = [member.set_params(verbose=False) for member in members]
         for member in members:
-            if "random_state" in member.get_params(deep=False):
-                member.set_params(random_state=seed)
+            seeded = "random_state" in member.get_params(deep=False)
+            member.set_params(verbose=False, **({"random_state": seed} if seeded else {}))
         ensemble = um.Ensemble(members, random_state=seed, verbose=False)
         start = time.process_time()
         ensemble.fit(chosen.X, chosen.Y, **more)
         seconds = time.process_time() - start
         names = [type(member).__name__ for member in members]
-        if len(members) == 2:
-            fitted = zip(names, ensemble.members_, strict=True)
-            for name, member in fitted:
-                if len(names) == 2 and (name != "LabelTree" or "NearestCentroid" in names):
-                    yield name, member.predict_topk(chosen.X_test), float("nan")
+        if len(members) == 3:
+            for name, member in zip(names, ensemble.members_, strict=True):
+                yield name, member.predict_topk(chosen.X_test), float("nan")
         print(ensemble.validation_scores_, ensemble.combination_.only, flush=True)
         for tail in TAILS:
             ensemble.set_params(tail=tail)
-            said = " + ".join(names) + (f", tail={tail:g}" if tail else "")
+            said = "Ensemble of " + ", ".join(names) + (f"; tail={tail:g}" if tail else "")
             yield said, ensemble.predict_topk(chosen.X_test), seconds
 
 

@@ -4,7 +4,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen.validation import Features
+from umpteen.validation import Features, unit_rows
+
+_ALIKE = 0.4  # cosine
+_MOST_ALIKE = 40
 
 
 def validation_split(
@@ -15,19 +18,38 @@ def validation_split(
     fraction: float = 0.1,
     most: int = 5_000,
     fewest: int = 50,
+    copies_together: bool = False,
 ) -> npt.NDArray[np.bool_] | None:
     """Return a random fraction of the samples, at most so many, as a mask.
 
     It is None where there are fewer than `fewest` samples in all. Samples without features are
     never drawn: no method knows anything about them.
 
-    >>> from scipy.sparse import csr_matrix
+    With `copies_together`, sparse rows that follow one another and are alike (up to 40 of them) are
+    drawn together. Near copies on both sides of the split flatter methods that remember samples.
+
     >>> ones = csr_matrix(np.ones((100, 1), np.float32))
     >>> validation_split(ones, ones, seed=0).sum()
     np.int64(10)
     """
     n = X.shape[0]
-    drawn = np.zeros(n, bool)
-    drawn[np.random.default_rng(seed).permutation(n)[: min(round(fraction * n), most)]] = True
+    n_drawn = min(round(fraction * n), most)
+    random = np.random.default_rng(seed)
+    groups = np.arange(n)
+    if copies_together and isinstance(X, csr_matrix) and n >= fewest:
+        groups = _near_copies(X)
+    order = random.permutation(groups[-1] + 1 if n else 0)
+    fit_in = np.cumsum(np.bincount(groups)[order]) <= n_drawn
+    drawn = np.isin(groups, order[fit_in])
     drawn &= np.diff(X.indptr) > 0 if isinstance(X, csr_matrix) else X.reshape(n, -1).any(axis=1)
     return drawn if n >= fewest and drawn.any() and Y[~drawn].nnz else None
+
+
+def _near_copies(X: csr_matrix) -> npt.NDArray[np.int64]:
+    """Number groups of rows that follow one another and are alike."""
+    units = csr_matrix(unit_rows(X))
+    cosines = np.asarray(units[:-1].multiply(units[1:]).sum(axis=1)).ravel()
+    begins = np.flatnonzero(np.r_[True, cosines < _ALIKE])
+    sizes = np.diff(np.r_[begins, X.shape[0]])
+    place = np.arange(X.shape[0]) - np.repeat(begins, sizes)
+    return np.cumsum(place % _MOST_ALIKE == 0) - 1

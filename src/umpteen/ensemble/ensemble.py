@@ -83,11 +83,11 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     """Several classifiers as one: candidates of all of them, ranked by weights that are learned.
 
     Each member is fitted on all samples, and also answers a validation split (a tenth of the
-    samples, 5,000 at most) without having learned from it. From these answers boosted trees learn
-    the probability that a candidate is relevant, given each member's score, its distance from the
-    sample's best score, its rank, and how frequent the label is. The geometric mean of that
-    probability and of one member's score is tried as well. If one member alone has a clearly higher
-    nDCG on the split than all of them together, that member answers alone, and
+    samples, 5,000 at most, near copies together) without having learned from it. From these answers
+    boosted trees learn the probability that a candidate is relevant, given each member's score, its
+    distance from the sample's best score, its rank, and how frequent the label is. The geometric
+    mean of that probability and of one member's score is tried as well. If one member alone has a
+    clearly higher nDCG on the split than all of them together, that member answers alone, and
     `combination_.only` says which; `validation_scores_` has the nDCG of everything that was tried.
 
     With fewer than 50 samples, or hardly any right answers to the split, members are weighed
@@ -152,7 +152,8 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     def fit(self, X: Any, Y: Any, label_features: Any = None) -> Self:
         """Fit all members, and learn how to combine them from a validation split."""
         checked, labels = self._check_fit_input(X, Y)
-        split = validation_split(checked, labels, check_seed(self.random_state))
+        seed = check_seed(self.random_state)
+        split = validation_split(checked, labels, seed, copies_together=True)
         self._learn(X, Y, label_features, split)
         return self
 

@@ -243,7 +243,7 @@ class SiameseXML(
         whole = TrainingSet.of(rows, complete(texts, rows, labels), labels)
         seed, mark = self._seed_and_mark(whole, table, split)
         if split is None and self._learns_weights(rows.shape[0]):
-            split = validation_split(whole.X, labels, seed)
+            split = validation_split(whole.X, labels, seed, copies_together=True)
         self._check_fit(X, Y)
         part = whole if split is None else whole.rows(~split, texts)
         made = [
