@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
 from umpteen import storage
+from umpteen.base.abilities import LearnsFromLabelFeatures
 from umpteen.base.topk import TopK
-from umpteen.errors import FeaturesError, LabelsError, NotFittedError
+from umpteen.errors import FeaturesError, LabelsError, NotFittedError, ParameterError
 from umpteen.validation import (
     Features,
     check_features,
@@ -26,6 +27,7 @@ from umpteen.validation import (
 )
 
 _BLOCK_SCORES = 2**22  # scores of all labels held at a time
+_MOST_PREDICTED = 2**16  # labels of a sample in `predict`
 
 
 class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -55,7 +57,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     n_features_in_: Annotated[int, storage.Size("features")]
     n_labels_: Annotated[int, storage.Size("labels"), storage.Within(1, 2**27)]
     single_label_: bool
-    labels_per_sample_: Annotated[int, storage.Within(1, 2**31)]
+    labels_per_sample_: Annotated[int, storage.Within(1, _MOST_PREDICTED + 1)]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -78,6 +80,8 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         X, k = check_features(X), check_k(k)
         is_validation = check_rows(validation, X.shape[0], "validation")
         more = {} if label_features is None else {"label_features": label_features}
+        if more and not isinstance(self, LearnsFromLabelFeatures):
+            raise ParameterError(f"{type(self).__name__} does not learn from label features")
         labels = check_labels(Y, n_samples=X.shape[0])
         trial = clone(self).fit(X[~is_validation], labels[~is_validation], **more)
         top: TopK = trial.predict_topk(X[is_validation], k)
@@ -99,6 +103,18 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         k = check_k(k)
         X = self._check_predict(X)
         return self._topk(X, min(k, self.n_labels_))
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters; a fitted classifier refuses values that it could not predict with."""
+        before = self.get_params(deep=False)
+        super().set_params(**parameters)
+        if self.__sklearn_is_fitted__():
+            try:
+                check_parameters(self)
+            except ParameterError:
+                super().set_params(**before)
+                raise
+        return self
 
     def score_labels(self, X: Any, candidates: Any) -> csr_matrix:
         """Return the scores of given labels for each sample, stored exactly where `candidates` are.
@@ -182,7 +198,8 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.n_labels_ = int(labels.shape[1])
         self.single_label_ = is_single_label(Y)
         labelled = int(np.count_nonzero(np.diff(labels.indptr)))
-        self.labels_per_sample_ = 1 if self.single_label_ else max(1, round(labels.nnz / labelled))
+        mean = min(round(labels.nnz / labelled), _MOST_PREDICTED)
+        self.labels_per_sample_ = 1 if self.single_label_ else max(1, mean)
         return X, labels
 
     def _check_fit_input(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
@@ -207,6 +224,13 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_predict(self, X: Any) -> Features:
         self._check_fitted()
         return check_features(X, n_features=self.n_features_in_, model=type(self).__name__)
+
+    def _check_one(self, x: Any) -> Features:
+        """Return the one row of `x`, checked."""
+        row = self._check_predict(x)
+        if row.shape[0] != 1:
+            raise FeaturesError(f"x has {row.shape[0]:,} rows; expected one sample")
+        return row
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import validate_parameter_constraints
 
 from umpteen import storage
 from umpteen.errors import ParameterError
+from umpteen.validation import check_settings
 
 _NESTED = "recipe__"
 
@@ -25,11 +25,10 @@ class Recipe:
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def __post_init__(self) -> None:
-        name = type(self).__name__
-        try:
-            validate_parameter_constraints(self._parameter_constraints, asdict(self), name)
-        except ValueError as error:
-            raise ParameterError(str(error)) from None
+        for each in fields(self):
+            if isinstance(value := getattr(self, each.name), list):
+                object.__setattr__(self, each.name, tuple(value))
+        check_settings(asdict(self), self._parameter_constraints, type(self).__name__)
 
     def _faults(self, sizes: storage.Sizes) -> Iterator[str]:
         """Yield errors of a loaded object."""
@@ -66,10 +65,20 @@ class HasRecipe(BaseEstimator):
                 f"{_NESTED}{unknown[0]} is not possible: {self._recipe_class.__name__} has {names}"
             )
         if changes:
-            recipe = parameters.get("recipe", self.recipe) or self._recipe_class()
-            parameters["recipe"] = replace(recipe, **changes)
+            parameters["recipe"] = replace(
+                self._checked_recipe(parameters.get("recipe", self.recipe)), **changes
+            )
         super().set_params(**parameters)
         return self
 
     def _used_recipe(self) -> Any:
-        return self.recipe or self._recipe_class()
+        return self._recipe_class() if self.recipe is None else self.recipe
+
+    def _checked_recipe(self, recipe: Any) -> Any:
+        if recipe is None:
+            return self._recipe_class()
+        if not isinstance(recipe, self._recipe_class):
+            raise ParameterError(
+                f"recipe={recipe!r} is not possible: expected a {self._recipe_class.__name__}"
+            )
+        return recipe

@@ -11,6 +11,7 @@ from umpteen.kernels.boosting import boost, boosted_margins
 from umpteen.storage import Index, Shape, Size, Sizes, storable
 
 _N_BINS, _N_TREES, _DEPTH, _RATE = 64, 100, 4, 0.1
+_DEEPEST = 16
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -34,6 +35,8 @@ class BoostedTrees:
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: leaves that its questions do not lead to."""
+        if self.features.shape[1] > _DEEPEST:
+            yield f"has trees of depth {self.features.shape[1]}; expected at most {_DEEPEST}"
         if self.values.shape[1] != 2 ** self.features.shape[1]:
             yield f"has {self.values.shape[1]} leaves for {self.features.shape[1]} questions"
 

@@ -32,6 +32,8 @@ from umpteen.validation import (
     N_JOBS,
     VERBOSE,
     Features,
+    check_describes,
+    check_features,
     check_k,
     check_label,
     check_labels,
@@ -171,9 +173,9 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
 
     def explain(self, x: Any, label: int) -> EnsembleExplanation:
         """Return each member's contribution to the score of a label, for one sample."""
-        x = self._check_predict(x)
+        x = self._check_one(x)
         label = check_label(label, self.n_labels_)
-        candidates = self._joined([each._topk(x[:1], self._n_each) for each in self.members_])
+        candidates = self._joined([each._topk(x, self._n_each) for each in self.members_])
         (places,) = np.nonzero(candidates.labels[0] == label)
         names = member_names(self.members_)
         if len(places) == 0:
@@ -226,7 +228,12 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         self, X: Any, Y: Any, label_features: Any, split: Mask | None, k: int = 20
     ) -> Choice:
         self._check_members()
-        _, labels = self._check_fit(X, Y)
+        checked, labels = self._check_fit(X, Y)
+        if label_features is not None:
+            texts = check_features(
+                label_features, n_features=checked.shape[1], name="label_features", model="X"
+            )
+            check_describes(texts, labels.shape[1])
         members = [clone(member) for member in self.members]
         answers = [self._fit_member(each, X, Y, label_features, split) for each in members]
         counts = np.bincount(labels.indices, minlength=labels.shape[1])

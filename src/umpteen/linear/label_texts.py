@@ -29,7 +29,7 @@ class LabelTexts:
     """Unit rows of label features, and the weight of their cosine in the score."""
 
     features: Annotated[csr_matrix, Shape("labels", "features")]
-    weight: float = 0.0
+    weight: Annotated[float, Within(0, 1e9)] = 0.0
     n_candidates: Annotated[int, Within(1, 100_000)] = 100
 
     @classmethod

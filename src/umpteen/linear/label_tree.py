@@ -231,7 +231,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         Contributions add up to the score that `predict_topk` gives, provided its beam reaches the
         label; a label that the beam misses counts zero there, but is explained all the same.
         """
-        x = as_csr(self._check_predict(x))
+        x = as_csr(self._check_one(x))
         label = check_label(label, self.n_labels_)
         texts, search = self.label_texts_, self._search()
         if self.newcomers_ is not None and label in self.newcomers_.hierarchy.label_order:

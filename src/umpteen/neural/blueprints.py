@@ -1,6 +1,7 @@
 """Blueprints: which encoder or head, with which options, as something that can be saved."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from torch import nn
 
 from umpteen.errors import MissingExtraError, ParameterError
-from umpteen.storage import storable
+from umpteen.storage import Sizes, storable
 
 ENCODERS = {
     "bag": "umpteen.neural.encoders.Bag",
@@ -63,6 +64,12 @@ class Blueprint:
             return make(*sizes, **self.options)
         except TypeError as error:
             raise ParameterError(f"{cls.__name__} cannot be built: {error}") from error
+
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield errors of a loaded object: options that are no finite numbers."""
+        for name, value in self.options.items():
+            if isinstance(value, float | np.floating) and not np.isfinite(value):
+                yield f"has {name}={value}"
 
     def largest_size(self) -> int:
         """Return the largest whole number among the options, but for seeds."""

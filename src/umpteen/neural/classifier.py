@@ -21,6 +21,7 @@ from umpteen.neural.checkpoint import Keeper, arrays_of
 from umpteen.neural.decoding import Decoder, check_decoder, decode, fit_decoder
 from umpteen.neural.device import find_device, one_thread, seeded
 from umpteen.neural.fitting import choose_encoder, flat, image_shape_of, learn_inputs
+from umpteen.neural.head import Head
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
@@ -292,7 +293,11 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         return self._network.to(device)
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield errors of a loaded object: modules larger than all of its weights."""
+        """Yield errors of a loaded object: modules of another kind, or larger than its weights."""
+        if getattr(self.encoder_.find(), "kind", None) != self.inputs_.kind:
+            yield f"has inputs that are {self.inputs_.kind}, and the encoder {self.encoder_.path}"
+        if not issubclass(self.head_.find(), Head):
+            yield f"has the head {self.head_.path}, which is none"
         most = max(_FEW, sum(array.size for array in self.weights_.values()))
         for blueprint in (self.encoder_, self.head_):
             if blueprint.largest_size() > most:

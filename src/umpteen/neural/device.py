@@ -31,7 +31,7 @@ def find_device(name: str) -> torch.device:
         if device.type == "meta":
             raise RuntimeError("it computes no values")
         return device
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, ImportError) as error:
         reason = str(error).partition("\n")[0]
         raise ParameterError(
             f"device={name!r} is not possible here ({reason}): use 'auto', 'cpu' or 'cuda'"

@@ -38,7 +38,9 @@ class StoredWeights:
             )
         except UmpteenError as error:
             raise ModelCorruptError(f"the network of this model cannot be built: {error}") from None
-        except (RuntimeError, ValueError, TypeError, OverflowError, LookupError) as error:
+        except (
+            RuntimeError, ValueError, TypeError, OverflowError, LookupError, AttributeError,
+        ) as error:  # fmt: skip
             raise ModelCorruptError(
                 f"the weights of this model do not fit its network ({error}): copy its folder again"
             ) from error

@@ -66,7 +66,7 @@ class Companion:
 
     classifier: Annotated[ExtremeClassifier, Given("features")]
     trees: DecisionTrees | None
-    weight: float  # of the cosines, where there are no trees
+    weight: Annotated[float, Within(0, 1e9)]  # of the cosines, where there are no trees
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,6 +52,8 @@ class QuadraticRanker:
         n_columns = len(self.means)
         if len(self.weights) != 1 + n_columns * (n_columns + 3) // 2:
             yield f"has {len(self.weights)} weights for {n_columns} columns"
+        if not (self.scales > 0).all():
+            yield "has scales that are not above 0"
 
     @classmethod
     def fitted(

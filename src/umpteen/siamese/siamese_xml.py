@@ -381,8 +381,9 @@ class SiameseXML(
         beyond_vectors: bool,
         companion: Companion | None = None,
     ) -> Predictor:
+        n_each = min(int(self._used_recipe().shortlist), len(lexical.counts))
         return Predictor(
-            towers, lexical, int(self._used_recipe().shortlist), beyond_vectors,
+            towers, lexical, n_each, beyond_vectors,
             None if companion is None else companion.classifier, self.n_jobs, self.verbose,
         )  # fmt: skip
 

@@ -14,10 +14,11 @@ from umpteen.storage.declarations import BINDING, VALUES, Given, Sizes
 from umpteen.storage.registry import is_estimator, is_fitted, is_storable
 
 _LARGEST = 2**63 - 1
+_IS_FITTED = "__sklearn_is_fitted__"
 
 _PLAIN: dict[Any, tuple[type, ...]] = {
     int: (int, np.integer),
-    float: (float, int, np.floating, np.integer),
+    float: (float, int, np.float32, np.integer),  # np.float64 is a float; kernels take no others
     bool: (bool, np.bool_),
     str: (str,),
 }
@@ -47,6 +48,8 @@ def _check_object(value: Any, given: Sizes, where: str) -> None:
                 if fault:
                     raise _corrupt(entry.where, fault)
     for entry in entries:
+        if is_estimator(entry.value) and not getattr(entry.value, _IS_FITTED, lambda: True)():
+            raise _corrupt(entry.where, f"is a {type(entry.value).__name__} that is not fitted")
         if is_storable(entry.value):
             names = {name for note in entry.notes if isinstance(note, Given) for name in note.names}
             handed = {name: sizes[name] for name in names if name in sizes}
@@ -116,8 +119,10 @@ def _is_a(value: Any, hint: Any) -> bool:
         return _is_a(value, arguments[0])
     if origin in (Union, types.UnionType):
         return any(_is_a(value, each) for each in arguments)
-    if hint is Any or getattr(hint, "_is_protocol", False):
+    if hint is Any:
         return True
+    if getattr(hint, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(hint) if not name.startswith("_"))
     if hint is None or hint is type(None):
         return value is None
     if origin is Literal:
@@ -129,7 +134,8 @@ def _is_a(value: Any, hint: Any) -> bool:
         return isinstance(value, tuple) and len(value) == len(arguments)
     if hint in _PLAIN:
         is_flag = isinstance(value, bool | np.bool_)
-        return isinstance(value, _PLAIN[hint]) and is_flag == (hint is bool)
+        fits = not isinstance(value, int) or -_LARGEST <= value <= _LARGEST
+        return fits and isinstance(value, _PLAIN[hint]) and is_flag == (hint is bool)
     return isinstance(value, origin or hint)
 
 

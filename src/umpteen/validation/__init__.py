@@ -23,6 +23,7 @@ from umpteen.validation.parameters import (
     check_parameters,
     check_rows,
     check_seed,
+    check_settings,
 )
 from umpteen.validation.texts import check_label_lists, check_label_texts, check_names, check_texts
 
@@ -46,6 +47,7 @@ __all__ = [
     "check_parameters",
     "check_rows",
     "check_seed",
+    "check_settings",
     "check_texts",
     "is_single_label",
     "unit_rows",

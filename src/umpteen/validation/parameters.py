@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 _ANY_SEED = 2**31 - 1
+_TOO_LARGE = 2**63
+_FLAGS = {"boolean", str(bool), "random_state", str(object)}
 
 # What parameters that many methods share may be, for their `_parameter_constraints`.
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None]
@@ -27,13 +29,26 @@ VERBOSE = ["boolean", StrOptions({"auto"})]
 
 def check_parameters(estimator: "BaseEstimator") -> None:
     """Hold the constructor's arguments against the class's `_parameter_constraints`."""
+    values = estimator.get_params(deep=False)
+    check_settings(values, estimator._parameter_constraints, type(estimator).__name__)
+
+
+def check_settings(
+    values: dict[str, Any], constraints: dict[str, list[Any]], caller_name: str
+) -> None:
+    """Hold settings against scikit-learn's constraints, and refuse numbers beyond 64 bits.
+
+    True and False are no numbers.
+    """
+    for name, value in values.items():
+        if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+            raise ParameterError(f"{name} of {caller_name} is not possible: it exceeds 64 bits")
+        is_flag = isinstance(value, bool | np.bool_)
+        if is_flag and name in constraints and not _FLAGS & {*map(str, constraints[name])}:
+            raise ParameterError(f"{name}={value} of {caller_name} is not possible: use a number")
     try:
-        validate_parameter_constraints(
-            estimator._parameter_constraints,
-            estimator.get_params(deep=False),
-            caller_name=type(estimator).__name__,
-        )
-    except ValueError as error:
+        validate_parameter_constraints(constraints, values, caller_name=caller_name)
+    except (ValueError, TypeError, OverflowError) as error:
         raise ParameterError(str(error)) from None
 
 
@@ -88,7 +103,10 @@ def check_rows(rows: Any, n_samples: int, name: str) -> npt.NDArray[np.bool_]:
     >>> check_rows([True, False], 2, "validation")
     array([ True, False])
     """
-    chosen = np.asarray(rows)
+    try:
+        chosen = np.asarray(rows)
+    except ValueError as error:  # rows of unequal length
+        raise ParameterError(f"{name} is no list of booleans: {error}") from None
     if chosen.dtype != bool or chosen.shape != (n_samples,):
         raise ParameterError(
             f"{name} has shape {chosen.shape} and dtype {chosen.dtype}; expected a boolean for "

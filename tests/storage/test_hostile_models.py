@@ -1,0 +1,276 @@
+"""Models with wrong contents and right checksums end in an answer or in an error of ours."""
+
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
+import umpteen as um
+from tests.storage.golden import ask, samples
+from tests.storage.tampering import GOLDEN, Folder
+from umpteen.errors import ParameterError, UmpteenError
+from umpteen.linear import TreeRecipe
+from umpteen.siamese import SiameseRecipe
+
+X, Y = samples()
+HUGE = 10**400
+HALF = {"scalar": {"dtype": "<f2", "hex": "0000"}}
+ARCHIVES = {path.stem: path for path in GOLDEN}
+
+
+def obj(module, name, state=None, version=1):
+    return {"object": {"module": f"umpteen.{module}", "class": name, "state": state or {},
+                       "parameters": {}, "version": version}}  # fmt: skip
+
+
+UNFITTED = obj("linear.label_tree", "LabelTree", version=2)
+
+
+def array(folder, values):
+    folder.arrays.append(np.asarray(values))
+    return {"array": len(folder.arrays) - 1}
+
+
+def opened(folder_of_model):
+    """A `Folder` of a model that is saved now."""
+    with tempfile.TemporaryDirectory() as path:
+        um.storage.save(folder_of_model, Path(path) / "m")
+        with zipfile.ZipFile(Path(path) / "m.zip", "w") as archive:
+            for file in (Path(path) / "m").iterdir():
+                archive.write(file, file.name)
+        return Folder(Path(path) / "m.zip")
+
+
+def end(folder):
+    """Load and ask; errors of ours are fine."""
+    with tempfile.TemporaryDirectory() as path:
+        folder.write(Path(path))
+        try:
+            ask(um.load(path))
+        except UmpteenError:
+            return "fine"
+    return "fine"
+
+
+def golden(name, change):
+    folder = Folder(ARCHIVES[name])
+    change(folder, folder.manifest["model"]["object"])
+    return end(folder)
+
+
+def test_ensemble_with_unfitted_members():
+    folder = opened(um.Ensemble([um.LabelTree(), um.NearestCentroid()]).fit(X, Y))
+    folder.manifest["model"]["object"]["state"]["members_"] = [UNFITTED, UNFITTED]
+    assert end(folder) == "fine"
+
+
+def test_eagle_with_an_unfitted_solver():
+    assert golden("Eagle", lambda f, o: o["state"].update(solver_=UNFITTED)) == "fine"
+
+
+def _base(value):
+    folder = opened(um.Ensemble([um.LabelTree(), um.NearestCentroid()]).fit(X, Y))
+    trees = {
+        "features": array(folder, np.zeros((1, 1), np.int32)),
+        "thresholds": array(folder, np.zeros((1, 1), np.float32)),
+        "values": array(folder, np.zeros((1, 2))), "base": value, "n_evidence": 7,
+    }  # fmt: skip
+    state = folder.manifest["model"]["object"]["state"]["combination_"]["object"]["state"]
+    state.update(trees=obj("ensemble.boosted_trees", "BoostedTrees", trees), only=-1)
+    return end(folder)
+
+
+@pytest.mark.parametrize("value", [HUGE, HALF])
+def test_base_of_boosted_trees(value):
+    assert _base(value) == "fine"
+
+
+@pytest.mark.parametrize("name", ["LabelTree", "Eagle"])
+def test_path_weight_of_a_recipe(name):
+    def change(folder, o):
+        o = o if name == "LabelTree" else o["state"]["solver_"]["object"]
+        o["parameters"]["path_weight"] = HUGE
+
+    assert golden(name, change) == "fine"
+
+
+def test_base_of_the_judge_of_version_1():
+    def change(folder, o):
+        o["state"]["judge_"]["object"]["state"]["base"] = HUGE
+
+    assert golden("SiameseXML-fused", change) == "fine"
+
+
+def test_huge_weight_of_label_texts():
+    def change(folder, o):
+        o["state"]["label_texts_"]["object"]["state"]["weight"] = HUGE
+
+    assert golden("LabelTree-texts", change) == "fine"
+
+
+@pytest.mark.parametrize("value", [10**30, HALF])
+def test_least_of_nearest_set(value):
+    def change(folder, o):
+        def walk(content):
+            if isinstance(content, dict):
+                if type(content.get("least")) in (int, float):
+                    content["least"] = value
+                for each in content.values():
+                    walk(each)
+            elif isinstance(content, list):
+                for each in content:
+                    walk(each)
+
+        walk(o)
+
+    assert golden("NearestSet-unseen", change) == "fine"
+
+
+def test_scale_of_a_ranker():
+    def change(folder, o):
+        folder.arrays[o["state"]["judge_"]["object"]["state"]["scales"]["array"]][:] = 0
+
+    assert golden("SiameseXML", change) == "fine"
+
+
+@pytest.mark.parametrize("more", [{"weights": "fixed"}, {}])
+def test_weight_of_a_companion(more):
+    def change(folder, o):
+        o["parameters"].update(fuse_weight=-1.0, **more)
+        if not more:
+            o["state"]["judge_"] = None
+
+    assert golden("SiameseXML-fused", change) == "fine"
+
+
+def test_weight_of_label_texts():
+    def change(folder, o):
+        o["state"]["label_texts_"]["object"]["state"]["weight"] = -1.0
+
+    assert golden("LabelTree-texts", change) == "fine"
+
+
+@pytest.mark.parametrize("value", [10**9, 2**63 - 1, HUGE])
+def test_shortlist_of_siamese_xml(value):
+    """96 GB for 24 samples; ValueError; OverflowError."""
+    assert golden("SiameseXML", lambda f, o: o["parameters"].update(shortlist=value)) == "fine"
+
+
+@pytest.mark.parametrize("name", ["LabelTree", "NeuralClassifier"])
+def test_more_labels_than_the_model_has(name):
+    """A model of 20 kB: predict takes 24 GB."""
+
+    def change(folder, o):
+        o["state"].update(n_labels_=2**27 - 1, labels_per_sample_=2**31 - 1)
+
+    assert golden(name, change) == "fine"
+
+
+@pytest.mark.parametrize("n_questions", [3 * 10**9, 2**40])
+def test_depth_of_boosted_trees(n_questions):
+    """Arrays without an entry: `2 ** depth` takes 23 s; MemoryError (137 GB) while loading."""
+    folder = opened(um.Ensemble([um.LabelTree(), um.NearestCentroid()]).fit(X, Y))
+    trees = {
+        "features": array(folder, np.zeros((0, n_questions), np.int32)),
+        "thresholds": array(folder, np.zeros((0, n_questions), np.float32)),
+        "values": array(folder, np.zeros((0, 16))), "base": 0.0, "n_evidence": 7,
+    }  # fmt: skip
+    state = folder.manifest["model"]["object"]["state"]["combination_"]["object"]["state"]
+    state["trees"] = obj("ensemble.boosted_trees", "BoostedTrees", trees)
+    assert end(folder) == "fine"
+
+
+def _weights(folder, o, prefix, module):
+    stored = o["state"]["weights_"]["dict"]
+    pairs = zip(stored["keys"], stored["values"], strict=True)
+    kept = [(key, value) for key, value in pairs if not key.startswith(prefix)]
+    for key, value in module.state_dict().items():
+        kept.append((prefix + key, array(folder, value.detach().numpy().copy())))
+    stored["keys"], stored["values"] = [key for key, _ in kept], [value for _, value in kept]
+
+
+def _blueprint(o, which, path, **options):
+    o["state"][which]["object"]["state"].update(
+        path=path, options={"dict": {"keys": list(options), "values": list(options.values())}}
+    )
+
+
+def test_a_head_for_an_encoder():
+    def change(folder, o):
+        from umpteen.neural.full import FullHead
+
+        _blueprint(o, "encoder_", "umpteen.neural.full.FullHead", n_labels=3)
+        _weights(folder, o, "encoder.", FullHead(24, 3))
+
+    assert golden("NeuralClassifier", change) == "fine"
+
+
+def test_an_encoder_for_a_head():
+    def change(folder, o):
+        from umpteen.neural.encoders import MLP
+
+        _blueprint(o, "head_", "umpteen.neural.encoders.MLP")
+        n_seen = len(folder.arrays[o["state"]["seen_labels_"]["array"]])
+        _weights(folder, o, "head.", MLP(8, n_seen))
+
+    assert golden("NeuralClassifier", change) == "fine"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "n"),
+    [("NeuralClassifier", "dense", 24), ("NeuralClassifier-mlp", "sparse", 0)],
+)
+def test_inputs_of_another_kind(name, kind, n):
+    def change(folder, o):
+        o["state"]["inputs_"]["object"]["state"].update(
+            kind=kind, center=array(folder, np.zeros(n)), scale=array(folder, np.ones(n))
+        )
+
+    assert golden(name, change) == "fine"
+
+
+@pytest.mark.parametrize("value", ["x", [1], obj("softmax.settings", "SoftmaxRecipe")])
+def test_a_decoder_that_cannot_decode(value):
+    change = lambda folder, o: o["state"].update(decoder_=value)  # noqa: E731
+    assert golden("NeuralClassifier-sets", change) == "fine"
+
+
+def _options(o, which, **options):
+    stored = o["state"][which]["object"]["state"]["options"]["dict"]
+    for key, value in options.items():
+        if key in stored["keys"]:
+            stored["values"][stored["keys"].index(key)] = value
+        else:
+            stored["keys"].append(key)
+            stored["values"].append(value)
+
+
+def test_code_as_text():
+    change = lambda folder, o: _options(o, "head_", code="x")  # noqa: E731
+    assert golden("NeuralClassifier-code", change) == "fine"
+
+
+def test_dropout_that_is_not_a_number():
+    change = lambda folder, o: _options(o, "encoder_", dropout={"float": "nan"})  # noqa: E731
+    assert golden("NeuralClassifier", change) == "fine"
+
+
+def test_device_of_nobody():
+    change = lambda folder, o: o["parameters"].update(device="privateuseone")  # noqa: E731
+    assert golden("NeuralClassifier", change) == "fine"
+
+
+def test_lists_in_a_recipe_are_tuples(tmp_path):
+    model = um.SiameseXML(dim=8, epochs=1, recipe=SiameseRecipe(modules=["embed"])).fit(X, Y)
+    model.save(tmp_path)
+    assert um.load(tmp_path).recipe.modules == ("embed",)
+
+
+@pytest.mark.parametrize("name", ["max_epochs", "path_weight"])
+def test_true_is_no_number(name):
+    with pytest.raises(ParameterError, match="use a number"):
+        TreeRecipe(**{name: True})
