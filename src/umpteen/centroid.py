@@ -18,17 +18,18 @@ _DENSE_BLOCK_SCORES = 2**22  # 16 MB per thread
 
 
 class NearestCentroid(ExtremeClassifier):
-    """Labels whose samples, on average, point in the same direction as the sample at hand.
+    """A baseline that predicts the labels with the nearest centroids.
 
-    A label's centroid is the mean of its samples, each of length one, brought to length one; a
-    label's score is the cosine of sample and centroid. All labels are compared, none is
-    approximated: a few seconds of training, and the number that any other method has to beat.
+    A label's centroid is the mean of its samples, each scaled to length 1; it is scaled to length
+    1, too. The score of a label is the cosine of sample and centroid. Prediction compares a sample
+    with all labels, without approximation. Training takes a few seconds; any other method should
+    be better than this one.
 
-    Labels with a cosine of exactly 0 are not offered: those without samples, those that share no
-    feature with the sample, and so all of them for a sample without features.
+    Labels with a cosine of exactly 0 are not returned: labels without samples, and labels that
+    share no feature with the sample. So a sample without features gets no labels.
 
-    `centroids_` has a column for each label, `(n_features, n_labels)`: sparse where `fit` was
-    given sparse `X`, else dense.
+    `centroids_` has a column for each label, `(n_features, n_labels)`: sparse if `fit` was given
+    sparse `X`, else dense.
 
     >>> X = csr_matrix([[1, 1, 0], [1, 0, 0], [0, 0, 2]])
     >>> top = NearestCentroid().fit(X, [[0], [0, 1], [2]]).predict_topk(X, k=2)

@@ -27,42 +27,43 @@ _KEPT_FEATURES = 100  # of each label's embedding: what it is about
 
 @storable(version=2, upgrades={1: upgrade_from_1})
 class Eagle(HasRecipe, ExtremeClassifier):
-    """Learns to label samples from groups of samples whose labels are known only together.
+    """A classifier that learns from labels that are known only per group of samples.
 
-    A page's tags for its paragraphs, a brand's attributes for its products, a day's alarms for
-    its log lines: each label belongs to some sample of the group, but nobody knows to which.
-    Eagle finds out, and trains `solver` on what it found (Shen et al. 2020).
+    Examples are a page's tags for its paragraphs, a brand's attributes for its products, or a
+    day's alarms for its log lines. Each label belongs to some sample of the group, but nobody
+    knows to which. Eagle assigns the labels to samples, and trains `solver` on the assignment
+    (Shen et al. 2020).
 
-    **How.** Each label gets an embedding from all samples of its groups, compared with the
-    background of all groups, and goes to the samples of each group that are closest to it
-    (`samples_per_label`). Then, `rounds` times, solvers trained on the other groups score the
-    samples of a group for its labels, and the labels are assigned anew. The last `votes` rounds
-    train the final solver together: a label that they disagree on counts in part.
+    **How it works.** Each label gets an embedding: the sum of all samples of its groups, corrected
+    for the background of all groups. In each group it is assigned to the samples that are closest
+    to its embedding (`samples_per_label`). Then, `rounds` times, solvers trained on other groups
+    score the samples of a group, and the labels are assigned again. The final solver is trained on
+    the last `votes` rounds together; a label on which they disagree gets a fractional weight.
 
     `Eagle.paper()` is the algorithm as printed, without these: no background, one sample per
-    label and group, 20 iterations, no rounds; `Eagle.paper(recipe__iterations=0)` is the paper's
+    label and group, 20 iterations, no rounds. `Eagle.paper(recipe__iterations=0)` is the paper's
     EAGLE-0. On texts it can be worse than ignoring the groups (docs/aggregated.md has the figures).
 
     Parameters
     ----------
     solver : any classifier of this library; a LabelTree by default.
     samples_per_label : "count" if `group_labels` says how often a label occurs in a group;
-        "estimate" if it only says that it occurs; "one" gives it to one sample of each group.
-    rounds : how often labels are assigned anew, at most; rounds end when `agreement_` falls.
-    votes : rounds that train the final solver together. Votes need a solver with a `cost`; others,
-        and one vote, learn from `assigned_labels_`.
-    recipe : what seldom changes, as a `umpteen.aggregated.EagleRecipe`: Algorithm 1, the background
-        and the folds. `set_params` and `paper` take `recipe__iterations` and so on.
+        "estimate" if it only says that it occurs; "one" assigns it to one sample of each group.
+    rounds : maximum number of rounds; they end earlier if `agreement_` falls.
+    votes : number of rounds that the final solver is trained on. This needs a solver with a `cost`;
+        other solvers, and `votes=1`, learn from `assigned_labels_`.
+    recipe : a `umpteen.aggregated.EagleRecipe` with settings that few users change: Algorithm 1,
+        the background and the folds. `set_params` and `paper` take `recipe__iterations` and so on.
     n_jobs : threads of Eagle's own work; any number gives the same bits.
 
     Attributes
     ----------
     solver_ : the fitted solver.
-    assigned_labels_ : the labels that each training sample got, `(n, n_labels)`.
+    assigned_labels_ : the labels that were assigned to each training sample, `(n, n_labels)`.
     label_embeddings_ : each label's embedding, its hundred largest values, `(n_labels, d)`.
-    agreement_ : for each round, the share of answers, to samples that the solvers did not learn
-        from, that fit the groups' counts. It estimates how good the assignment is, without any
-        sample's true labels.
+    agreement_ : for each round, the share of predictions that fit the groups' counts, on samples
+        that the solvers did not learn from. It estimates the quality of the assignment without
+        any true labels of samples.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
     >>> groups = [[0, 1], [2, 3], [4, 5]]
@@ -122,8 +123,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
         `groups` `(n_groups, n)` marks the samples of each group (or is a list with each group's
         sample numbers, or an array with each sample's group number); groups may overlap.
         `group_labels` `(n_groups, n_labels)` says how often each label occurs in each group (or
-        is a list with each group's label ids). Given `Y` instead, every sample is a group of its
-        own, and the solver learns from `Y` as always.
+        is a list with each group's label ids). With `Y` instead, every sample is a group of its
+        own, and the solver is simply fitted on `Y`.
         """
         if groups is None and group_labels is None:
             X, Y = self._check_fit(X, Y)

@@ -13,17 +13,18 @@ from umpteen.storage import storable
 @storable
 @dataclass(frozen=True)
 class EagleRecipe(Recipe):
-    """How `Eagle` finds its first embeddings of labels, and how it validates each round.
+    """Settings of `Eagle` for its first label embeddings and for its rounds.
 
     Parameters
     ----------
-    iterations, step : of Algorithm 1, see `group_label_embeddings`. More iterations helped only
-        without a background; the paper has 20.
-    background : "none" as in the paper, "mean" (taken off every sample) or "directions": the main
-        directions of the groups are shrunk too, as much as predicts the labels of validation groups
-        best.
-    n_directions : how many directions.
-    folds : solvers of a round are trained on all but one of so many folds of the groups.
+    iterations, step : number and length of the steps of Algorithm 1, see
+        `group_label_embeddings`. More iterations helped only without a background; the paper has
+        20.
+    background : "none" as in the paper; "mean" subtracts the mean from every sample; "directions"
+        also shrinks the main directions of the groups, by the amount that predicts the labels of
+        validation groups best.
+    n_directions : number of directions to shrink.
+    folds : number of folds of the groups; each solver of a round is trained on all but one fold.
 
     >>> EagleRecipe(background="mean").background
     'mean'

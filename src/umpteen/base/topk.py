@@ -45,7 +45,7 @@ class TopK:
 
     @property
     def k(self) -> int:
-        """How many labels each sample was given at the most."""
+        """The number of columns: the maximum number of labels per sample."""
         return int(self.labels.shape[1])
 
     def __len__(self) -> int:

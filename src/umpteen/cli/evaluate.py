@@ -46,8 +46,8 @@ def evaluate(
     Example:
       umpteen evaluate model/ test.jsonl --html report.html
     \b
-    Out come precision, recall, nDCG and their kin at 1, 3 and 5 labels per text, and how rare
-    labels fare compared to frequent ones.
+    The report has precision, recall, nDCG and related metrics at 1, 3 and 5 labels per text, and
+    compares rare with frequent labels.
     """
     if html is not None:
         from umpteen.writing import check_writable

@@ -82,24 +82,24 @@ class EnsembleExplanation:
 
 
 class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
-    """Several classifiers as one: candidates of all of them, ranked by weights that are learned.
+    """An ensemble of several classifiers, whose candidates are ranked by learned weights.
 
-    Each member is fitted on all samples, and also answers a validation split (a tenth of the
-    samples, 5,000 at most, near copies together) without having learned from it. From these answers
-    boosted trees learn the probability that a candidate is relevant, given each member's score, its
-    distance from the sample's best score, its rank, and how frequent the label is. The geometric
-    mean of that probability and of one member's score is tried as well. If one member alone has a
-    clearly higher nDCG on the split than all of them together, that member answers alone, and
-    `combination_.only` says which; `validation_scores_` has the nDCG of everything that was tried.
+    Each member is fitted on all samples. It also answers a validation split (a tenth of the
+    samples, 5,000 at most, near copies together) as a model that was not trained on it. From these
+    answers, boosted trees learn the probability that a candidate is relevant, given each member's
+    score, its distance from the sample's best score, its rank, and the frequency of the label. The geometric mean of that
+    probability and one member's score is tried as well. If one member alone has a clearly higher
+    nDCG on the split than all of them together, only that member is used, and `combination_.only`
+    is its number. `validation_scores_` has the nDCG of everything that was tried.
 
-    With fewer than 50 samples, or hardly any right answers to the split, members are weighed
-    equally: a score is the mean over members of 60 / (59 + rank).
+    With fewer than 50 samples, or hardly any relevant candidates in the split, members have equal
+    weights: a score is the mean over members of 60 / (59 + rank).
 
     Parameters
     ----------
     members : the classifiers; they are cloned, and not changed themselves.
-    n_candidates : labels that each member offers for a sample; no other label is answered, however
-        large `k` is.
+    n_candidates : number of labels that each member offers for a sample. No other label is
+        returned, however large `k` is.
     tail : above 0, scores are divided by propensity^`tail`, in favour of rare labels; try 0.5 to 1
         for PSP@k. It may be changed after `fit`.
 
@@ -162,9 +162,9 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     def fit_validated(
         self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
     ) -> TopK:
-        """Fit on all samples, and return answers to the validation split that are fair.
+        """Fit on all samples, and return unbiased answers to the validation split.
 
-        Neither the members nor the weights that give an answer have learned from its sample.
+        Neither the members nor the weights behind an answer have learned from its sample.
         """
         checked, labels = self._check_fit_input(X, Y)
         split = check_rows(validation, checked.shape[0], "validation")
@@ -201,7 +201,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         self, X: Any = None, Y: Any = None, label_features: Any = None, *,
         negative_weight: float = 1.0,
     ) -> Self:  # fmt: skip
-        """Add labels to every member, without learning the others or the weights again."""
+        """Add labels to every member, without training the others or the weights again."""
         self._check_able(AddsLabels, "add")
         labels = check_labels(Y, n_samples=self._check_predict(X).shape[0])
         members = [
@@ -216,7 +216,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         return self
 
     def remove_labels(self, labels: Any) -> Self:
-        """Forget labels: they are not predicted any more. The ids of the others stay."""
+        """Remove labels: they are not predicted any more. The ids of the others stay."""
         self._check_able(RemovesLabels, "remove")
         self.members_ = [
             copy(member).remove_labels(labels)  # type: ignore[attr-defined]

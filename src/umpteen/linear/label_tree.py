@@ -53,47 +53,48 @@ def _at_least(kind: type, least: float) -> Interval:
 
 @storable(version=2, upgrades={1: upgrade_from_1})
 class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
-    """Linear classifiers in a tree of labels: strong, fast, small, and able to explain itself.
+    """Linear classifiers in a tree of labels: accurate, fast, small, and with explanations.
 
     Similar labels share a leaf. From the root down, classifiers decide which nodes a sample
-    belongs to, and in the leaves which labels; prediction follows the `beam_width` best nodes
-    per layer, so that its cost grows with the logarithm of the number of labels. This is the
-    family of Parabel (Prabhu et al. 2018), Bonsai (Khandagale et al. 2020) and XR-Linear
-    (Yu et al. 2022); with a single leaf it is DiSMEC (Babbar and Schölkopf 2017). The classmethods
-    `parabel`, `bonsai`, `xr_linear` and `one_vs_all` are those corners.
+    belongs to, and in the leaves which labels. Prediction is a beam search that follows the
+    `beam_width` best nodes per layer, so its cost grows with the logarithm of the number of labels.
+    This is the family of Parabel (Prabhu et al. 2018), Bonsai (Khandagale et al. 2020) and
+    XR-Linear (Yu et al. 2022); with a single leaf it is DiSMEC (Babbar and Schölkopf 2017). The
+    classmethods `parabel`, `bonsai`, `xr_linear` and `one_vs_all` are these special cases.
 
-    The defaults go beyond them, each chosen on validation splits of three real data sets
-    (docs/label-tree.md has the figures): one wide, shallow tree; leaves that also learn from the
-    samples which the layers above would send to them by mistake (`hard_negatives` of the recipe);
-    the probabilities on the path tempered accordingly (`path_weight`); positives that weigh twice;
-    and labels that were often wrong in training lowered a little (`trust`).
+    The defaults differ from them; each was chosen on validation splits of three real data sets
+    (docs/label-tree.md has the figures). There is one wide, shallow tree. Leaves also learn from
+    hard negatives, samples that the layers above would send to them by mistake (`hard_negatives` of
+    the recipe), and the probabilities on the path count less (`path_weight`). Positives count
+    twice. Scores of labels that were often wrong in training are lowered a little (`trust`).
 
     **Scores** are in (0, 1]: a label's own probability times its trust, times the probabilities
     on its path to the power `path_weight`. For the logistic loss a probability is the sigmoid of
     the margin z; the squared hinge has none, and exp(-max(0, 1 - z)^3) with a slight slope up to
-    z = 2 ranks best. They order labels and samples well but are not calibrated.
+    z = 2 ranks best. Scores rank labels and samples well but are not calibrated.
 
-    **Label features** (`fit(..., label_features=)`, the labels' own texts in the same vocabulary
-    as `X`) help twice: they shape the tree (`label_text_share`), and their cosine to the sample
-    is blended into the score, `(tree + w * cosine) / (1 + w)`, with w (`label_text_weight`)
+    **Label features** (`fit(..., label_features=)`, features of the label texts in the same
+    vocabulary as `X`) help twice. They shape the tree (`label_text_share`), and their cosine to the
+    sample is blended into the score, `(tree + w * cosine) / (1 + w)`, with w (`label_text_weight`)
     chosen on a validation split. Labels without samples can then be found.
 
     Parameters
     ----------
-    branching : most children of an inner node.
-    max_leaf : most labels of a leaf.
-    n_trees : trees with other random starts, whose scores are averaged.
-    beam_width : nodes that go on per layer at prediction.
-    cost, positive_weight : penalty of errors, and its factor for positives; higher fits rare
-        labels better and makes larger models. The cost is for rows of `X` of length 1, and in
-        proportion to their mean square for others, so that the scale of `X` matters little.
+    branching : maximum number of children of an inner node.
+    max_leaf : maximum number of labels of a leaf.
+    n_trees : number of trees, with different random starts, whose scores are averaged.
+    beam_width : number of nodes that beam search keeps per layer in prediction.
+    cost, positive_weight : penalty of errors, and its factor for positives. Higher values fit rare
+        labels better and make larger models. The cost is meant for rows of `X` of length 1; for
+        other rows it is adjusted to their mean square, so the scale of `X` matters little.
     prune : smallest weight that is kept, for rows of `X` of length 1 and in proportion for
-        others; 0.05 makes models half as large again and gains nothing, 0.2 takes a third
-        to a half off.
-    recipe : what seldom changes, as a `umpteen.linear.TreeRecipe`: loss, stopping, hard negatives,
-        weights of path and label texts. `set_params` and the classmethods take `recipe__loss` and
-        so on.
-    max_memory : bytes that training may need in all; `fit` refuses before it starts.
+        others; 0.05 makes models half as large again and gains nothing, 0.2 makes them a third
+        to a half smaller.
+    recipe : a `umpteen.linear.TreeRecipe` with settings that few users change: loss, stopping, hard
+        negatives, weights of path and label texts. `set_params` and the classmethods take
+        `recipe__loss` and so on.
+    max_memory : bytes that training may need on top of the data. If the estimate exceeds it, `fit`
+        raises `MemoryBudgetError` before it starts.
     n_jobs : threads; any number gives the same bits.
 
     >>> X = csr_matrix([[1, 0, 0], [1, 1, 0], [0, 0, 1]], dtype=float)
@@ -149,7 +150,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
 
     @classmethod
     def for_texts(cls, **changes: Any) -> Self:
-        """Return a tree with the costs that did best for words and bigrams on four data sets."""
+        """Return a tree with the costs that were best for words and bigrams on four data sets."""
         return cls().set_params(**{"cost": 1.0, "positive_weight": 1.0, **changes})
 
     @classmethod
@@ -173,7 +174,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
 
     @classmethod
     def one_vs_all(cls, **changes: Any) -> Self:
-        """Return DiSMEC: no tree, every label learns from every sample, which is slow."""
+        """Return DiSMEC: no tree; every label learns from every sample, which is slow."""
         return cls.xr_linear(**{"max_leaf": _ANY_NUMBER, **changes})
 
     def fit(self, X: Any, Y: Any, label_features: Any = None) -> Self:
@@ -184,10 +185,10 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
     def fit_validated(
         self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
     ) -> TopK:
-        """Fit on all samples, and return the answers to some that a model without them gives.
+        """Fit on all samples, and return answers to some as a model without them gives them.
 
         The trees are first trained without the samples of `validation`, then training continues
-        with them, so that both models together cost little more than one.
+        with them. So both models together cost little more than one.
         """
         X, k = check_features(X), check_k(k)
         validation = check_rows(validation, X.shape[0], "validation")
@@ -239,7 +240,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         return explain_label(self.trees_, texts, x, label, search)
 
     def label_keywords(self, label: int, k: int = 10) -> list[tuple[int, float]]:
-        """Return the `k` features that speak most for a label in its leaf, with their weights."""
+        """Return the `k` features with the largest weights for a label in its leaf."""
         self._check_fitted()
         label = check_label(label, self.n_labels_)
         later = self.newcomers_

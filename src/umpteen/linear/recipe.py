@@ -16,21 +16,22 @@ _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 @storable
 @dataclass(frozen=True)
 class TreeRecipe(Recipe):
-    """How the classifiers of a `LabelTree` are trained, and what its scores are made of.
+    """Settings of `LabelTree` for training its classifiers and for its scores.
 
     Parameters
     ----------
     loss : "squared_hinge", or the slower "logistic".
     tolerance, max_epochs : training of a classifier stops when no dual variable violates its
-        condition by more than `tolerance`, or after so many visits of all samples.
-    hard_negatives : nodes per sample that learn from it although none of its labels is there: those
-        that the layers above score best. 0 learns from the labels' own samples only.
-    path_weight : power of the probabilities on the path to a label in its score.
-    trust : lower the scores of labels that were often wrong in training.
-    label_text_share : share of the label features in the vectors that the tree is grown from; the
-        rest is the mean direction of the labels' samples.
+        condition by more than `tolerance`, or after `max_epochs` passes over its samples.
+    hard_negatives : number of nodes per sample that learn from it as a negative, although none of
+        its labels is below them: those that the layers above score best. With 0, a node learns
+        only from samples with a label below it.
+    path_weight : power of the path's probabilities in the score of a label.
+    trust : whether to lower the scores of labels that were often wrong in training.
+    label_text_share : share of the label features in the vectors that the tree is built from; the
+        rest is the centroid of the label's samples.
     label_text_weight : weight of the cosine of sample and label features in the score; "auto" is
-        the one that serves the validation split best.
+        the best one on the validation split.
 
     >>> TreeRecipe(loss="logistic").loss
     'logistic'

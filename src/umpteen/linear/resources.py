@@ -70,7 +70,7 @@ def check_budget(estimate: Estimate, max_memory: float) -> None:
         raise MemoryBudgetError(
             f"training needs {estimate}; max_memory allows {_readable(int(max_memory))}. Raise "
             "`prune` (0.2 takes a third to a half off the model), lower `n_trees`, `n_jobs`, "
-            "`hard_negatives` or `branching`, or reduce the vocabulary"
+            "`recipe__hard_negatives` or `branching`, or reduce the vocabulary"
         )
 
 

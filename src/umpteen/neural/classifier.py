@@ -52,37 +52,37 @@ _NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "n_jobs", "verbose")
 
 @storable(version=2, upgrades={1: upgrade_from_1})
 class NeuralClassifier(HasRecipe, ExtremeClassifier):
-    """A network: an `encoder` makes features of a sample, a `head` chooses labels by them.
+    """A network whose `encoder` computes features of a sample and whose `head` scores labels.
 
     Training keeps the epoch with the best precision on a validation split, a tenth of the samples,
-    and ends when no better one comes; of few samples (`umpteen.splitting`), all are trained on.
-    Sparse rows are brought to length 1, dense features and the channels of images to mean 0 and
-    deviation 1. Training uses one thread, so that the same seed gives the same bits for any
-    `n_jobs`, which serves prediction; on a graphics card, where training is in half precision,
-    bits may differ.
+    and ends when no better epoch comes. With fewer than 50 samples there is no validation split.
+    Sparse rows are scaled to length 1; dense features and the channels of images are standardised
+    to mean 0 and deviation 1. Training uses one thread, so that the same seed gives the same bits
+    for any `n_jobs`, which is for prediction. On a GPU, training is in half precision, and bits may
+    differ.
 
     Parameters
     ----------
-    encoder : "bag" for sparse rows, "mlp" for dense ones, "conv" for images
-        `(n, channels, height, width)`; "auto" chooses by what `X` is. Options go into a blueprint:
-        `um.neural.blueprint(um.neural.Bag, dim=512)`.
-    head : "full", the plain last layer, with softmax for a 1-D `Y` and else binary cross-entropy.
-        "product", "cascade" and "sampling" of `umpteen.multihead` and "etf" of `umpteen.collapse`
-        are for last layers that are too big, "powerset" is for sets of labels. Each has a loss of
-        its own. Options go into a blueprint.
-    decoder : with `NearestSet()` or `OneVsAll()` of `umpteen.collapse`, `predict` answers with
-        whole label sets, of as many labels as each sample needs; it is fitted on the features of
-        all training samples after training. `predict_topk` stays the head's ranking.
-    epochs : passes over the samples, at most.
-    batch_size : samples in a step; "auto" is a 32nd of them, from 8 to 256.
-    learning_rate : the highest one; the recipe says how it rises and falls.
-    recipe : the settings of training that seldom change, as a `umpteen.neural.NetworkRecipe`:
+    encoder : "bag" for sparse rows, "mlp" for dense rows, "conv" for images
+        `(n, channels, height, width)`; "auto" chooses by the kind of `X`. To set options, use a
+        blueprint: `um.neural.blueprint(um.neural.Bag, dim=512)`.
+    head : "full" is the plain last layer, with softmax for a 1-D `Y` and binary cross-entropy
+        otherwise. "product", "cascade" and "sampling" of `umpteen.multihead` and "etf" of
+        `umpteen.collapse` are for last layers that are too big; "powerset" is for label sets. Each
+        has its own loss. To set options, use a blueprint.
+    decoder : with `NearestSet()` or `OneVsAll()` of `umpteen.collapse`, `predict` returns whole
+        label sets, whose size depends on the sample. The decoder is fitted after training, on the
+        features of all training samples. `predict_topk` still returns the head's ranking.
+    epochs : maximum number of passes over the samples.
+    batch_size : number of samples in a step; "auto" is a 32nd of all samples, from 8 to 256.
+    learning_rate : the highest learning rate; the recipe has the schedule.
+    recipe : a `umpteen.neural.NetworkRecipe` with training settings that few users change:
         optimizer, schedule, early stopping, averaged weights, time limit. `set_params` takes
         `recipe__patience` and so on.
-    checkpoint : folder that receives the state every few minutes. `fit` with the same data and
-        settings continues from it, to the same bits as if it had never been interrupted, also
+    checkpoint : folder to which the state is written every few minutes. `fit` with the same data
+        and settings continues from it, to the same bits as if it had never been interrupted, even
         after a kill.
-    device : "auto" is a graphics card where there is one, else "cpu".
+    device : "auto" is a GPU if there is one, else "cpu".
 
     >>> X = np.array([[0, 1], [1, 0], [1, 0.1], [0.1, 1]] * 10, dtype=np.float32)
     >>> model = NeuralClassifier().fit(X, [1, 0, 0, 1] * 10)
@@ -150,8 +150,8 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
 
         With a `checkpoint` of the same training, continue it.
 
-        `watch(model)` is called after each epoch with the model as it then is: its `features`,
-        `predict_topk` and `history_` can be asked; a decoder comes after training only.
+        `watch(model)` is called after each epoch with the current model, of which it may use
+        `features`, `predict_topk` and `history_`. A decoder is fitted only after training.
         """
         check_parameters(self)
         check_decoder(self.decoder, is_single_label(Y))
@@ -175,9 +175,10 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
     def predict(self, X: Any) -> Any:
         """Return the labels of each sample, a sparse indicator `(n, n_labels)`.
 
-        With a decoder, the label set that it finds; with a head that knows label sets (it has
-        `best_set`, as "powerset" does), the likeliest; otherwise as many labels as training
-        samples had on average. A classifier that was fitted on a 1-D array answers with one.
+        With a decoder, this is the label set that it predicts. With a head for label sets (one
+        with `best_set`, such as "powerset"), it is the likeliest set. Otherwise each sample gets
+        as many labels as training samples had on average. A classifier that was fitted on a 1-D
+        array returns a 1-D array.
         """
         checked = self._check_predict(X)
         if self.decoder_ is not None:
@@ -188,7 +189,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         return super().predict(X)
 
     def features(self, X: Any) -> npt.NDArray[np.float32]:
-        """Return what the encoder makes of each sample, `(n, out_features)`."""
+        """Return the encoder's output for each sample, `(n, out_features)`."""
         return self._features(self._check_predict(X))
 
     def _train(

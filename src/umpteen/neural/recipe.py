@@ -17,25 +17,24 @@ _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 @storable
 @dataclass(frozen=True)
 class NetworkRecipe(Recipe):
-    """How a network is trained, beyond its epochs, batches and learning rate.
+    """Training settings of `NeuralClassifier` that few users change.
 
     Parameters
     ----------
-    optimizer : "adamw", with sparse Adam for tables, or "sgd", with momentum 0.9 but for tables.
-    schedule : after the warm-up, the learning rate falls to 0 as a "cosine", or is "constant".
+    optimizer : "adamw", with sparse Adam for tables, or "sgd", with momentum 0.9 except for tables.
+    schedule : the learning rate after the warm-up: "cosine" falls to 0, "constant" stays.
     warmup : share of all steps in which the learning rate rises.
-    weight_decay : of matrices, not of vectors and tables.
-    clip : greatest length of the gradient; None is any.
-    averaging : share of the epochs, the last ones, over which weights are averaged, if training
-        gets there.
-    validation_fraction : share of the samples in the validation split, as
-        `umpteen.splitting.validation_split` draws it.
-    patience : training ends after so many epochs without a better precision on that split. The
-        best epoch is kept.
-    max_seconds : training ends after so many seconds.
+    weight_decay : weight decay of matrices; vectors and tables have none.
+    clip : maximum norm of the gradient; None is no limit.
+    averaging : weights are averaged over this last share of the epochs, if training gets there.
+    validation_fraction : share of the samples in the validation split (5,000 samples at most; none
+        if there are fewer than 50 samples).
+    patience : number of epochs without a better precision on that split after which training ends.
+        The best epoch is kept.
+    max_seconds : time limit of training.
     checkpoint_every : seconds between two checkpoints.
-    all_labels : make the head for all labels from 0 on, where their numbers mean something to it
-        (digits of a code), and not for those seen in training.
+    all_labels : whether the head has outputs for all labels, instead of those seen in training.
+        Use it if label ids have a meaning to the head (digits of a code).
 
     >>> NetworkRecipe(patience=3).patience
     3

@@ -50,11 +50,11 @@ def evaluate(
 ) -> Report:
     """Evaluate the answers `top` to samples whose labels are `Y_test`.
 
-    With `Y_train` (or `metrics.LabelCounts` of it), also the metrics scored by propensity (`a` and
-    `b` are its constants, see `propensity`; or give the propensities themselves) and labels
-    grouped by their frequency.
-    With `label_names`, also every label's own quality and the labels that are confused. With
-    `probabilities=True`, scores are taken as probabilities and held against what is right.
+    With `Y_train` (or `metrics.LabelCounts` of it), the report also has propensity-scored metrics
+    and labels grouped by frequency. `a` and `b` are the constants of `propensity`; you can also
+    pass the propensities themselves.
+    With `label_names`, it also has the quality of each label and the most confused labels. With
+    `probabilities=True`, scores are probabilities, and the report measures their calibration.
     `examples`, `title` and `facts` are shown on the page (`to_html`).
 
     >>> top = TopK(labels=[[0, 1], [2, 0]], scores=[[0.9, 0.5], [0.8, 0.1]])

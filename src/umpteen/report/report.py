@@ -32,12 +32,12 @@ class Example:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """How good answers are; `print` it, or see `metrics`, `to_dict`, `to_html` and `plot`.
+    """The quality of answers; `print` it, or see `metrics`, `to_dict`, `to_html` and `plot`.
 
-    `metrics` has a name for each number, such as `"precision@1"`, `"nDCG@5"`, `"PSP@3"`.
+    `metrics` maps names such as `"precision@1"`, `"nDCG@5"` and `"PSP@3"` to values.
     `bands` (head, torso, tail) and `deciles` group labels by their training frequency.
-    What was not asked for or cannot be computed is None or empty. `facts` says about the model what
-    a reader wants to know: names with numbers or texts.
+    What was not requested or cannot be computed is None or empty. `facts` has information about the
+    model for the reader: names with numbers or texts.
     """
 
     ks: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""SiameseXML: samples and labels with texts of their own, in one space.
+"""SiameseXML: samples and label texts, embedded in one space.
 
 One encoder makes vectors of both (Module I, `embedding`); hard negatives come from searches among
 them (Module II, `shortlist`); every label learns how far it is from its text (Modules III and IV,

@@ -21,27 +21,29 @@ _RATE = Interval(Real, 0, None, closed="neither")
 @storable
 @dataclass(frozen=True)
 class SiameseRecipe(Recipe):
-    """The settings of `SiameseXML` that seldom need another value.
+    """Settings of `SiameseXML` that few users change.
 
     Parameters
     ----------
-    modules : which modules run: "embed" (I), "mine" (II), "refine" (III), "joint" (IV).
-    loss : of Module I: "softmax" over the batch at a temperature of 0.05, or "contrastive", the
-        paper's.
-    n_negatives : hardest negatives of a label in a batch, for the paper's loss.
+    modules : the modules to run: "embed" (I), "mine" (II), "refine" (III), "joint" (IV).
+    loss : loss of Module I: "softmax" over the batch at a temperature of 0.05, or the paper's
+        "contrastive".
+    n_negatives : number of hardest negatives of a label in a batch, for the contrastive loss.
     label_power : Module I draws labels in proportion to frequency^`label_power`.
-    mine_every : epochs of Module I between searches for harder negatives, among 16,384 samples;
-        0 is never.
-    batch_size : labels in a batch of Module I.
+    mine_every : number of epochs of Module I between two searches for hard negatives, among 16,384
+        samples; 0 is never.
+    batch_size : number of labels in a batch of Module I.
     dropout : share of a row's entries that are left out while the encoder trains.
     activation, residual : "relu" and True are the paper's encoder; `SiameseXML.released` has the
         others.
-    start : where a label's own vector begins: "text" (the paper's), or "centroid", the sum of the
-        text's vector and the centroid of its samples.
-    refine_epochs, refine_learning_rate : of Modules III and IV.
-    shortlist : candidates from each search, in Module II and at prediction.
-    weights : "learned" from the validation split, or "fixed" as in the paper: `alpha` times the
-        cosine to the own vector plus (1 - `alpha`) times the mean of the other two.
+    start : the initial vector of a label: "text" (as in the paper) is that of its text; "centroid"
+        is the sum of its text's vector and its centroid.
+    refine_epochs, refine_learning_rate : epochs and learning rate of Modules III and IV.
+    shortlist : number of candidates from each search, in Module II and in prediction.
+    weights : "learned" on the validation split, or "fixed" as in the paper: `alpha` times the
+        cosine to the label's own vector plus (1 - `alpha`) times the mean of the cosines to its
+        text and to its centroid.
+    alpha : see `weights`.
     checkpoint_every : seconds between two checkpoints.
     """
 

@@ -72,46 +72,47 @@ _NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbo
 class SiameseXML(
     LearnsFromLabelFeatures, AddsLabels, RemovesLabels, KnowsFeatures, HasRecipe, ExtremeClassifier
 ):
-    """Samples and labels in one space: for labels with texts of their own, also rare and new ones.
+    """Embeds samples and label texts in one space, and so finds rare and new labels, too.
 
-    After Dahiya et al. 2021. One encoder makes vectors of samples and of label features, so that a
-    label is found by its text even if it has few samples or none. The modules:
+    The method is that of Dahiya et al. 2021. One encoder computes vectors of samples and of label
+    features, so a label is found by its text even if it has few samples or none. The modules are:
 
-    - I, `"embed"`: train the encoder on batches of labels, each with one of its samples, against
+    - I, `"embed"`: trains the encoder on batches of labels, each with one of its samples, against
       the other samples of the batch.
-    - II, `"mine"`: for each sample the labels nearest by text and by centroid. Without it, Modules
-      III and IV learn from random negatives only.
-    - III, `"refine"`: a vector per label, the sum of its text's vector and of a shift that is
-      learned.
-    - IV, `"joint"`: the same, while the vectors of features are trained too.
+    - II, `"mine"`: finds the nearest labels of each sample, by text and by centroid. Without it,
+      Modules III and IV learn from random negatives only.
+    - III, `"refine"`: learns a vector per label, the sum of its text's vector and a shift.
+    - IV, `"joint"`: does the same while the vectors of features are trained, too.
 
-    **Scores.** Candidates are the labels nearest by the sum of their three vectors, those with the
-    most words in common and the most frequent ones. From a validation split it is learned how much
-    the cosines to a label's own vector, its text and its centroid, shared words and frequency
-    count; towers do not learn from that split. Scores are learned to rank, and scaled like
+    **Scores.** Candidates are the nearest labels by the sum of their three vectors, those with the
+    most words in common, and the most frequent ones. Their scores combine the cosines to a label's
+    own vector, its text and its centroid with shared words and frequency. The weights are learned
+    to rank on a validation split, which the towers do not learn from; scores are scaled like
     probabilities. With fewer than 2,000 samples, or `recipe__weights="fixed"`, the weights are
     those of the paper.
 
-    **Label features** are in the same vocabulary as `X`. A label without any gets the centroid
-    of its samples instead, and so do all labels if there are none; a label with neither features
-    nor samples is never predicted. `add_labels` takes new ones without training.
+    **Label features** use the same vocabulary as `X`. For a label without features, the centroid
+    of its samples is used instead, and so for all labels if `fit` gets no label features. A label
+    with neither features nor samples is never predicted. `add_labels` adds labels without training.
 
-    `umpteen.Ensemble([SiameseXML(), LabelTree()])` is better than either where labels have texts.
+    `umpteen.Ensemble([SiameseXML(), LabelTree()])` is better than either if labels have texts.
 
     Parameters
     ----------
-    dim : length of vectors.
+    dim : dimension of the vectors.
     epochs, learning_rate : of Module I; an epoch has as many draws as there are labels or samples,
         whichever are more.
-    tail : above 0, scores are divided by propensity^`tail`, in favour of rare labels (0.5 to 1 for
-        PSP@k); it needs learned weights.
-    n_models : towers with other random starts, whose evidence is averaged; the paper's -3 has 3.
-    search : `"auto"` compares all labels with samples in a batch, and walks a graph for single
-        ones where there are many labels; it may miss one that `"exact"` finds. `"hnsw"` always
-        walks.
-    recipe : the settings that few users change, as a `umpteen.siamese.SiameseRecipe`; `paper` and
-        `released` are two of them.
-    checkpoint : folder in which training is saved every few minutes, and continued from.
+    tail : above 0, scores are divided by propensity^`tail`, in favour of rare labels; try 0.5 to 1
+        for PSP@k. It needs learned weights, and may be changed after `fit`.
+    n_models : number of towers, with different random starts, whose cosines are averaged; the
+        paper's SiameseXML-3 has 3.
+    search : `"auto"` compares samples in a batch with all labels, and uses a graph search for
+        single samples if there are many labels; it may miss a label that `"exact"` finds. `"hnsw"`
+        always uses the graph.
+    recipe : a `umpteen.siamese.SiameseRecipe` with settings that few users change; `paper` and
+        `released` return models with other recipes.
+    checkpoint : folder to which training is saved every few minutes, and continued from.
+    device : "auto" is a GPU if there is one, else "cpu".
 
     >>> X = csr_matrix([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=float)
     >>> texts = csr_matrix([[1, 0, 0, 0], [0, 0, 0, 1]], dtype=float)
@@ -179,9 +180,9 @@ class SiameseXML(
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """Return the sizes and rates that the supplement prints, with the released code's epochs.
+        """Return a model with the supplement's sizes and rates, and the released code's epochs.
 
-        `changes` may name parameters, and settings of the recipe as `recipe__batch_size`.
+        `changes` are parameters, or settings of the recipe such as `recipe__batch_size`.
         """
         printed = SiameseRecipe(
             batch_size=4096, refine_learning_rate=5e-4, refine_epochs=20, shortlist=500,
@@ -195,8 +196,8 @@ class SiameseXML(
     def released(cls, **changes: Any) -> Self:
         """Return the paper's settings with some choices of its released code.
 
-        These are GELU, no residual block, the one hardest negative of a batch and none mined, and
-        a higher rate.
+        These are GELU, no residual block, only the hardest negative of a batch, no mined negatives
+        in Module I, and other learning rates.
         """
         code = {
             "recipe__activation": "gelu", "recipe__residual": False, "recipe__n_negatives": 1,
@@ -205,10 +206,10 @@ class SiameseXML(
         return cls.paper(**{**code, **changes})
 
     def fit(self, X: Any, Y: Any, label_features: Any = None, token_vectors: Any = None) -> Self:
-        """Learn from samples, their labels and the labels' own features `(n_labels, n_features)`.
+        """Learn from samples, their labels and label features `(n_labels, n_features)`.
 
-        `token_vectors` `(n_features, dim)` are where the vectors of features begin, such as
-        pretrained ones of words; by default they are random.
+        `token_vectors` `(n_features, dim)` are the initial vectors of features, such as pretrained
+        word vectors; by default they are random.
         """
         self._fit(X, Y, label_features, token_vectors, None)
         return self
@@ -216,10 +217,10 @@ class SiameseXML(
     def fit_validated(
         self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
     ) -> TopK:
-        """Fit, and return the answers to a validation split that a model without it gives.
+        """Fit, and return answers to a validation split as a model without it gives them.
 
-        Where weights are learned, this trains once: towers learn from the other samples anyway,
-        and the weights behind an answer are those of the other half of the split.
+        If weights are learned, this trains once: the towers learn only from the other samples, and
+        the weights behind an answer are learned on the other half of the split.
         """
         k = check_k(k)
         checked, labels = self._check_fit_input(X, Y)
@@ -283,14 +284,14 @@ class SiameseXML(
 
     @property
     def label_embeddings_(self) -> FloatArray:
-        """Vectors of the labels' texts, in the space of `encode`: `(n_labels, dim)`."""
+        """Vectors of the label texts, in the space of `encode`: `(n_labels, dim)`."""
         self._check_fitted()
         tower = self.towers_[0]
         return tower.encoder.lift(tower.texts)
 
     @property
     def classifiers_of_labels_(self) -> FloatArray:
-        """What each label's vector has become: `(n_labels, dim)`."""
+        """The learned vector of each label: `(n_labels, dim)`."""
         self._check_fitted()
         return self.towers_[0].classifiers
 
@@ -300,8 +301,8 @@ class SiameseXML(
     ) -> Self:  # fmt: skip
         """Add labels by their features, without training; they are numbered from `n_labels_` on.
 
-        With samples `X` of them (`Y` has a column for each new label), they get centroids too,
-        and a label without features is found by those. `negative_weight` has no effect, since
+        With samples `X` (`Y` has a column for each new label), new labels get centroids, too, and a
+        label without features is found by its centroid. `negative_weight` has no effect, since
         nothing is trained.
         """
         self._check_fitted()
@@ -335,7 +336,7 @@ class SiameseXML(
         )
 
     def remove_labels(self, labels: Any) -> Self:
-        """Forget labels: they are not predicted any more. The ids of the others stay."""
+        """Remove labels: they are not predicted any more. The ids of the others stay."""
         self._check_fitted()
         ids = check_ids(labels, self.n_labels_)
         counts, kept = self.label_counts_.copy(), np.ones(self.n_labels_, np.float32)

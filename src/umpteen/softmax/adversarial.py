@@ -53,61 +53,60 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     """A linear softmax over thousands to millions of classes, trained at logarithmic cost.
 
-    Instead of comparing a sample's class with all others, each step compares it with a few that
-    are drawn at random, the negatives. What the sampling does to the scores follows exactly, and
-    is taken out.
+    Instead of comparing a sample's class with all others, each step compares it with a few random
+    classes, the negatives. The effect of sampling on the scores is known exactly, and corrected.
 
     By default, negatives of sparse rows are drawn by frequency. Those of dense rows are drawn from
-    a small model of the data, `NoiseTree`, which prefers classes that are hard to tell from the
-    right one: there it was one to two points more accurate on average, while on words it was no
-    better than frequency noise and slower (`docs/softmax.md` has the figures and their limits). The
-    loss is a "sampled_softmax", which weighs each drawn class by the inverse of its chance.
+    a small model of the data, `NoiseTree`, which prefers hard negatives. On dense rows it was one
+    to two points more accurate on average; on words it was no better than frequency noise, and
+    slower (`docs/softmax.md` has the figures and their limits). The loss is a "sampled_softmax",
+    which weights each negative by the inverse of its probability.
 
     `AdversarialSoftmax.paper()` is the method of Bamler and Mandt (2020): the tree alone, and
     negative sampling, whose scores are corrected in prediction (Eq. 5).
 
     The paper's baselines are one argument away: `objective="negative_sampling"` with
-    `noise="uniform"` or `"frequency"`; further `objective="nce"`, `"one_vs_each"` (Titsias 2016),
-    `"augment_reduce"` (Ruiz et al. 2018), and `"softmax"`, which takes every class in every step.
+    `noise="uniform"` or `"frequency"`, `objective="nce"`, `"one_vs_each"` (Titsias 2016),
+    `"augment_reduce"` (Ruiz et al. 2018), and `"softmax"`, which uses every class in every step.
 
-    **Scores** of answers are probabilities that add up to 1 over all classes (with `beam_width`:
-    over the candidates), where frequent classes are discounted as `frequency_discount` says;
-    `predict_log_proba` has them as the softmax has. A sample may have several labels: each visit of
-    it draws one of them, and probabilities share 1 between them.
+    **Scores** are probabilities that add up to 1 over all classes (with `beam_width`: over the
+    candidates), with a discount for frequent classes (`frequency_discount`). `predict_log_proba`
+    returns log-probabilities without the discount. A sample may have several labels: each visit
+    draws one of them, and they share the total probability of 1.
 
-    **Features.** Where more than a third of all values are not zero, each class has a weight for
-    each feature. Of sparser rows, a class has weights at the features of its own samples
-    (`docs/softmax.md` says why), so that a model is about as large as its data.
+    **Features.** If more than a third of all values are non-zero, each class has a weight for each
+    feature. For sparser rows, a class has weights only for the features of its own samples
+    (`docs/softmax.md` says why), so a model is about as large as its data.
 
     Parameters
     ----------
-    noise : "frequency", "uniform", "tree", or a `NoiseTree` with other settings. "auto" is by
-        frequency for sparse rows, the tree for dense ones, and "uniform" for the objectives that
+    noise : "frequency", "uniform", "tree", or a `NoiseTree` with other settings. "auto" is
+        "frequency" for sparse rows, "tree" for dense rows, and "uniform" for the objectives that
         are defined with it.
-    objective : what a step minimises, see above.
-    n_negatives : classes drawn in a step.
-    learning_rate : of Adagrad, for samples of unit length. Those of another length
-        (`feature_length_`) give the same answers with the same rate.
-    epochs : passes over the samples, at most: training ends early as the recipe says.
-    frequency_discount : how much of the logarithm of a class's frequency is taken from its score
-        when classes are ranked. A softmax that has seen few samples of a class holds it back by
-        more than is good for the first answer. "auto" is what serves the validation split best,
-        0 is the softmax itself.
-    recipe : the numbers of training that seldom change, as a `umpteen.softmax.SoftmaxRecipe`: batch
+    objective : the loss of a step, see above.
+    n_negatives : number of classes drawn in a step.
+    learning_rate : learning rate of Adagrad for samples of unit length. Other samples are scaled
+        (`feature_length_`), so the same rate gives the same answers.
+    epochs : maximum number of passes over the samples; the recipe sets early stopping.
+    frequency_discount : to rank classes, so many times the logarithm of a class's frequency is
+        subtracted from its score. A softmax ranks classes with few samples too low. "auto" is the
+        best value on the validation split; 0 ranks by the softmax.
+    recipe : a `umpteen.softmax.SoftmaxRecipe` with training settings that few users change: batch
         size, regulariser, early stopping, time limit. `set_params` takes `recipe__batch_size` and
         so on.
     beam_width : None compares all classes; a number searches the noise tree with a beam of that
         width, and compares the `2 * beam_width` classes that it finds. May be changed after `fit`.
-    checkpoint : folder that receives the state after each epoch. `fit` with the same data and
-        parameters goes on from there, to the same bits.
+    checkpoint : folder to which the state is written after each epoch. `fit` with the same data
+        and parameters continues from it, to the same bits.
 
     Attributes
     ----------
-    noise_ : what negatives are drawn from; `noise_.tree` is the fitted `NoiseTree`, if any.
+    noise_ : the noise that negatives are drawn from; `noise_.tree` is the fitted `NoiseTree`, if
+        any.
     scores_ : `weights` and `biases` of each class.
-    counts_, feature_length_ : training samples of each class, and their length (the root mean
-        square).
-    frequency_discount_ : the one that is used.
+    counts_, feature_length_ : number of training samples of each class, and the length of samples
+        (root mean square).
+    frequency_discount_ : the discount that is used.
     validation_scores_ : precision at 1 on the validation split after each epoch.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]] * 5
@@ -211,7 +210,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         return self._learn(state, training, validation, mark)
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
-        """Go on learning from more samples, `epochs` times through them.
+        """Continue training on more samples, for `epochs` passes.
 
         The noise stays as it is, and so does the number of labels, which the first call sets: the
         columns of `Y`, or for a 1-D `Y` as many as `classes` names.

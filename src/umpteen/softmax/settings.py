@@ -30,22 +30,22 @@ _SHARE = [Interval(Real, 0, 1, closed="left")]
 @storable
 @dataclass(frozen=True)
 class SoftmaxRecipe(Recipe):
-    """The numbers of training that seldom need another value.
+    """Training settings of `AdversarialSoftmax` that few users change.
 
     Parameters
     ----------
-    batch_size : samples in a step of Adagrad.
-    regularizer : penalty on squared scores (Eq. 6), in which log-probabilities of the noise count.
-    centroid_scale : training starts at scores of so many times the cosine of a sample and the
-        centroid of a class; 0 starts at zero, as the paper does.
-    frequency_share : share of negatives that are drawn by frequency where a tree draws the others,
-        which keeps the noise from being too sure of itself.
-    validation_fraction : share of the samples that are for validation, at most 2,000; of fewer
-        than 20 samples, none are.
-    patience : training ends after so many epochs without a better precision at 1 on the
-        validation split. The best epoch is kept, or the start if none was better.
-    max_seconds : training ends after so many seconds; fitting the tree is not counted. Only this
-        number makes a result depend on the machine.
+    batch_size : number of samples in a step of Adagrad.
+    regularizer : penalty on squared scores (Eq. 6), including the log-probabilities of the noise.
+    centroid_scale : initial scores are so many times the cosine of a sample and the centroid of a
+        class; 0 starts at zero, as in the paper.
+    frequency_share : share of negatives that are drawn by frequency if a tree draws the others;
+        this keeps the noise from being overconfident.
+    validation_fraction : share of the samples in the validation split (2,000 samples at most; none
+        if there are fewer than 20 samples).
+    patience : number of epochs without a better precision at 1 on the validation split after which
+        training ends. The best epoch is kept, or the initial weights if none was better.
+    max_seconds : time limit of training, without fitting the tree. Only this setting makes a result
+        depend on the machine.
 
     >>> SoftmaxRecipe(patience=5).patience
     5

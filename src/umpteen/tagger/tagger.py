@@ -61,22 +61,24 @@ def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 class Tagger(BaseEstimator):
     """Texts in, label names out: a vectorizer, a classifier and probabilities in one.
 
-    `fit` takes texts and, for each, the names of its labels. `predict` answers with names and
-    probabilities: of the labels that get 0.7, about 70 % are right. For that, `fit` first learns
-    from nine tenths of the texts and looks how often it is right on the rest (the validation
-    split, 5,000 at most), then goes on with all of them. `calibrate=False` saves that, which is
-    a quarter of the time or more with a `LabelTree`, and `predict` then answers with the
-    classifier's own scores.
+    `fit` takes texts and, for each, the names of its labels. `predict` returns names and
+    probabilities: about 70 % of the labels with 0.7 are right. For that, `fit` first learns from
+    nine tenths of the texts, calibrates on the rest (the validation split, 5,000 texts at most),
+    and then learns from all of them. With `calibrate=False`, `fit` skips that, which saves a
+    quarter of the time or more with a `LabelTree`, and `predict` returns the classifier's own
+    scores.
 
     Parameters
     ----------
     classifier : any `ExtremeClassifier`; default `LabelTree.for_texts()`.
     vectorizer : default `umpteen.text.Vectorizer(spare=10_000)`; anything with `fit_transform` and
-        `transform` works, but only ours can be saved.
+        `transform` works, but only those of umpteen can be saved.
     calibrate : whether to learn probabilities.
-    replay : training samples that are kept as numbers, for `add_labels` and `partial_fit` to
-        learn against; 0 for a smaller model that can do neither.
-    keep_texts : whether to keep the texts of those as well, for `explain` to show the nearest.
+    replay : number of training samples whose features are kept, as negatives for `add_labels` and
+        `partial_fit`; with 0, the model is smaller but has neither.
+    keep_texts : whether to keep the texts of these samples as well, so that `explain` can show the
+        nearest ones.
+    random_state : seed of the validation split and of the kept samples.
 
     >>> texts = ["red apple pie", "green apple", "iron ore", "copper ore mine"] * 5
     >>> tagger = Tagger().fit(texts, [["fruit"], ["fruit"], ["metal"], ["metal", "mine"]] * 5)
@@ -130,10 +132,10 @@ class Tagger(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, texts: Any, labels: Any, label_texts: Mapping[str, str] | None = None) -> Self:
-        """Learn from texts and the names of their labels, and from texts of the labels if given.
+        """Learn from texts and the names of their labels, and from label texts if given.
 
-        `label_texts` maps names to texts; it may have labels that no text has, which a
-        classifier that learns from texts of labels can find all the same.
+        `label_texts` maps names to texts. It may have labels that no training text has; a
+        classifier that uses label texts can find them, too.
         """
         check_parameters(self)
         texts = check_texts(texts)
@@ -194,10 +196,10 @@ class Tagger(BaseEstimator):
     ) -> Tags | list[Tags]:
         """Return the labels of a text, or of each of several: names and probabilities, best first.
 
-        At most `k` labels (5, or 20 with a threshold). `threshold=0.7` gives only labels whose
-        probability is 0.7 or more, so that a text may get none; `threshold="tuned"` those that
-        `tune_thresholds` chose, and one of its metrics such as `"precision@0.9"` or `"micro_f1"`
-        those that reach it. The best `min_labels` labels are returned whatever their probability.
+        A text gets at most `k` labels (5 by default, or 20 with a threshold). `threshold=0.7`
+        returns only labels whose probability is 0.7 or more, perhaps none. `threshold="tuned"` uses
+        the thresholds of `tune_thresholds`; one of its metrics, such as `"precision@0.9"` or
+        `"micro_f1"`, uses those that reach it. The best `min_labels` labels are always returned.
         Probabilities are rounded to six digits; ties are ordered by label id. A text without any
         word of the vocabulary gets no label. A text whose words all came after `fit` gets only
         labels that learned these words. With a hashing vectorizer, a new word that collides with
@@ -251,12 +253,12 @@ class Tagger(BaseEstimator):
     def tune_thresholds(
         self, metric: str = "micro_f1", texts: Any = None, labels: Any = None
     ) -> Thresholds:
-        """Choose from which probability on a label is given; `predict(threshold="tuned")` uses it.
+        """Choose the threshold that `predict(threshold="tuned")` uses.
 
-        `metric` is `"micro_f1"`, `"macro_f1"` (each label has its own threshold), or a promise
-        such as `"precision@0.9"` (as many labels as possible, of which nine tenths are right) or
-        `"recall@0.8"`. Without `texts` and `labels` of your own, it is decided on the texts that
-        `fit` validated on. Never give texts that the tagger learned from.
+        `metric` is `"micro_f1"`, `"macro_f1"` (each label has its own threshold), or a goal such as
+        `"precision@0.9"` (as many labels as possible, of which nine tenths are right) or
+        `"recall@0.8"`. Without `texts` and `labels`, the validation split of `fit` is used. Never
+        give texts that the tagger learned from.
         """
         state = self._state
         if texts is None and labels is not None:
@@ -268,20 +270,19 @@ class Tagger(BaseEstimator):
         return self.thresholds_
 
     def add_labels(self, names: Any, texts: Any = None, examples: Any = None) -> Self:
-        """Add labels from examples or from their own texts, without learning the rest again.
+        """Add labels from examples or from label texts, without training the rest again.
 
-        `examples` has a list of texts for each name, `texts` a text that describes the label;
-        both in the order of `names`, or as dictionaries by name. A new label learns from its
-        examples (or from its text, if that is all) against the training samples that were kept:
-        those that the classifier would confuse it with, so that a label which comes with
-        positive examples only does not fire on everything. The scores of all other labels stay
-        the same to the bit, and so do their probabilities unless a new label is among the best
-        twenty, which a probability takes into account.
+        `examples` has a list of texts for each name, `texts` a label text for each name; both are
+        in the order of `names`, or dictionaries by name. A new label learns from its examples (or
+        only from its label text), with those kept training samples as negatives that the
+        classifier would confuse with it; without negatives it would be predicted everywhere. The
+        scores of all other labels stay the same to the bit. So do their probabilities, unless a
+        new label is among the best twenty of a text, which a probability takes into account.
 
-        Words of the examples that no training text had are learned with them, and speak for
-        these labels only. A `RebuildDueWarning` says that `fit` is due when a fifth of all
-        labels are newcomers, or when there is no room for more words. If anything goes wrong,
-        the tagger stays as it was.
+        Words of the examples that no training text had are added to the vocabulary, and have
+        weights for the new labels only. A `RebuildDueWarning` says that `fit` is due if more than a
+        fifth of all labels are new, or if there is no room for more words. If an error is raised,
+        the tagger is unchanged.
         """
         state, no_room = growth.add_labels(self._state, names, texts, examples)
         self._adopt(state)
@@ -289,18 +290,18 @@ class Tagger(BaseEstimator):
         return self
 
     def remove_labels(self, names: Any) -> Self:
-        """Forget labels: they are not answered any more. The ids of the others stay."""
+        """Remove labels: they are not predicted any more. The ids of the others stay."""
         return self._adopt(growth.remove_labels(self._state, names))
 
     def partial_fit(self, texts: Any, labels: Any) -> Self:
-        """Learn from more texts; names that are new become labels.
+        """Learn from more texts; new names become labels.
 
-        The labels of these texts are learned again, from the samples that were kept and the new
-        ones; the scores of labels that are like them may move with theirs. Where fewer samples
-        were kept than there were (`replay`), labels that miss some of theirs stay as they are,
-        as they would lose more than they gain: `fit` again. A text that was kept is corrected:
-        it has the given labels from now on, and no others. On a tagger that is not fitted yet,
-        this is `fit`. If anything goes wrong, the tagger stays as it was.
+        The labels of these texts are trained again, on the kept samples and the new ones; scores of
+        similar labels may change, too. If not all training samples were kept (`replay`), labels of
+        which some samples are missing stay as they are, as they would lose more than they gain:
+        `fit` again. If a text is among the kept ones, the given labels replace its labels. On a
+        tagger that is not fitted yet, this is `fit`. If an error is raised, the tagger is
+        unchanged.
         """
         if not hasattr(self, "replay_"):
             return self.fit(texts, labels)
@@ -343,7 +344,7 @@ class Tagger(BaseEstimator):
         return explain_tag(state, text, number)
 
     def label_keywords(self, label: Any, k: int = 10) -> Tags:
-        """Return the words that speak most for a label, with their weights."""
+        """Return the words with the largest weights for a label, and these weights."""
         self._check_fitted()
         number = self.label_names_.id_of(label)
         if not hasattr(self.classifier_, "label_keywords"):
@@ -365,7 +366,7 @@ class Tagger(BaseEstimator):
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything into the folder `path`; `umpteen.load(path)` gives it back."""
+        """Write the tagger to the folder `path`; `umpteen.load(path)` loads it."""
         self._check_fitted()
         storage.save(self, path)
 

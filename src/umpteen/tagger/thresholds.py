@@ -160,7 +160,7 @@ def _reaching(metric: str, curve: _Curve, name: str, share: float) -> Thresholds
         enough = sure if len(sure) else enough
     if len(enough) == 0:
         best = f"the best is {values.max(initial=0):.3f}"
-        raise ParameterError(f"{metric} cannot be reached on the held-out samples: {best}")
+        raise ParameterError(f"{metric} cannot be reached on these samples: {best}")
     at = int(enough[-1] if name == "precision" else enough[0])
     return Thresholds(metric, float(curve.thresholds[at]), float(values[at]))
 
@@ -168,7 +168,7 @@ def _reaching(metric: str, curve: _Curve, name: str, share: float) -> Thresholds
 def _per_label(validated: ValidatedAnswers) -> Thresholds:
     """Each label's threshold of highest F1.
 
-    A rare label has too few held-out samples to trust: its right answers are therefore counted
+    A rare label has too few validation samples to trust: its right answers are therefore counted
     half as seen and half as its probabilities promise. Labels that were never answered get the
     median of the others.
     """

@@ -33,40 +33,41 @@ def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 
 @storable(version=2, upgrades={1: _from_1})
 class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Texts of any language as sparse TF-IDF features: words and bigrams.
+    """A vectorizer that turns texts of any language into TF-IDF features of words and bigrams.
 
-    A feature weighs (1 + ln(occurrences in the text)) times its idf, ln((1 + texts) / (1 + texts
-    with it)) + 1; bigrams half as much; then each row is brought to length 1. A text without
-    any word of the vocabulary is an empty row. Columns are in alphabetical order. With
-    `ngram_weight=1` the numbers are those of scikit-learn's
+    The weight of a feature is (1 + ln(occurrences in the text)) times its idf, ln((1 + texts) / (1
+    + texts with it)) + 1; that of a bigram is half of this. Then each row is scaled to length 1. A
+    text without any word of the vocabulary is an empty row. Columns are in alphabetical order. With
+    `ngram_weight=1`, the result is that of scikit-learn's
     `TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=True)`.
 
-    **Words.** Text is brought to Unicode's normal form NFKC and to lower case. A word is a run
-    of letters, digits, `_` and the marks on them, in any script and of any length, also of one
-    letter. Where words are not set apart (Chinese, Thai, Lao, Khmer, Burmese, and Japanese but
-    for Katakana), every letter is a word, and pairs of letters do what words do elsewhere.
+    **Words.** Text is converted to Unicode's normal form NFKC and to lower case. A word is a
+    sequence of letters, digits, `_` and their combining marks, in any script and of any length,
+    even a single letter. In scripts that do not separate words (Chinese, Thai, Lao, Khmer, Burmese,
+    and Japanese except Katakana), every letter is a word, and bigrams of letters do what words do
+    elsewhere.
 
-    Words are stored as hashes of 64 bits. That two of a million features share one, and so count
-    as the same, happens once in 37 million vocabularies.
+    Words are stored as hashes of 64 bits. In one of 37 million vocabularies of a million features,
+    two features share a hash and so count as the same.
 
     Parameters
     ----------
-    ngrams : most words in a feature; 2 has the bigram "least squares" as well as "least" and
+    ngrams : longest n-gram, in words; 2 has the bigram "least squares" as well as "least" and
         "squares".
-    ngram_weight : weight of n-grams of several words relative to single words; 0.5 did best on
-        the validation splits of four data sets, 1 is what others do.
-    min_df, min_df_ngrams : fewest texts that a word, and a longer n-gram, must occur in.
-    max_features : keep only so many, those in the most texts.
-    hashing : no vocabulary but so many columns (such as 2**20), where a feature's column is its
-        hash modulo their number (words have one half of them, longer n-grams the other). For
-        endless vocabularies, and for words that come only after `fit`; features that fall together
-        cannot be told apart.
-    stop_words : list of words that are passed over, so that pairs reach across them; "don't"
-        passes over "don" and "t". None by default: a list is for one language, and idf weighs
-        frequent words down in all of them.
+    ngram_weight : weight of n-grams of several words relative to single words; 0.5 was best on
+        the validation splits of four data sets, 1 is the usual weight in other libraries.
+    min_df, min_df_ngrams : minimum number of texts with a word, and with a longer n-gram.
+    max_features : maximum number of features; those in the most texts are kept.
+    hashing : number of columns (such as 2**20) that replace the vocabulary. A feature's column is
+        its hash modulo this number (words use one half of the columns, longer n-grams the other).
+        Use it for endless vocabularies, and for words that come only after `fit`. Features in the
+        same column cannot be distinguished.
+    stop_words : list of words to ignore; bigrams skip them. "don't" ignores "don" and "t". The
+        default is None: a list is for one language, while idf lowers the weight of frequent words
+        in all languages.
     sublinear : whether a word's tenth occurrence counts less than its first; otherwise the weight
         is occurrences times idf.
-    spare : columns that stay free for words which `learn_words` will teach.
+    spare : number of free columns for words that `learn_words` adds later.
     n_jobs : threads; any number gives the same bits.
 
     >>> vectorizer = Vectorizer().fit(["Least squares", "The least squares", "The cost"])
@@ -138,7 +139,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.n_jobs = n_jobs
 
     def fit(self, texts: Any, y: Any = None) -> Self:
-        """Learn which features there are and how rare each is; `y` is not looked at."""
+        """Learn the vocabulary and the idf of each feature; `y` is ignored."""
         self._check_parameters()
         texts = check_texts(texts)
         if not texts:
@@ -161,10 +162,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return self
 
     def learn_words(self, texts: Any) -> Self:
-        """Learn words of these texts that have no column yet, while columns are spare.
+        """Add words of these texts to the vocabulary while there are spare columns.
 
-        Each gets a column and the idf of a word that no text had. The features of other words
-        stay as they are, to the bit: new words do not count for the length of a row.
+        Each new word gets a column and the idf of a word that no text had. The features of other
+        words stay the same to the bit: new words do not count for the length of a row.
 
         >>> vectorizer = Vectorizer(spare=2).fit(["a cat", "a dog"])
         >>> vectorizer.learn_words(["a quokka"]).transform(["a quokka"]).indices
@@ -200,7 +201,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     @property
     def n_features_used(self) -> int:
-        """How many features there are, without spare columns."""
+        """The number of features, without spare columns."""
         self._check_fitted()
         return self.n_features_ if self.vocabulary_ is None else len(self.vocabulary_.ngrams)
 
@@ -210,7 +211,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return self.fit(texts).transform(texts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the words of each column, "" if it is spare; hashed columns have none."""
+        """Return the n-gram of each column, "" if it is spare; hashed columns have none."""
         self._check_fitted()
         if self.vocabulary_ is None:
             raise FeaturesError(
@@ -221,7 +222,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return np.array(names + [""] * (self.n_features_ - len(names)), object)
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text as they count here.
+        """Return the words of a text after normalisation, without stop words.
 
         >>> Vectorizer(stop_words=["the"]).words("The naïve Bayes-classifier: ２０２６, 北京")
         ['naïve', 'bayes', 'classifier', '2026', '北', '京']
@@ -229,7 +230,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return named_ngrams(text, 1, stop_table(self.stop_words))[0]
 
     def named_features(self, text: str) -> dict[int, str]:
-        """Return the columns that a text has, with the words of each; of several, " | " between.
+        """Return the columns of a text and their n-grams, joined by " | " if there are several.
 
         >>> Vectorizer(hashing=2**20).fit(["a"]).named_features("Least squares")
         {220259: 'squares', 374776: 'least', 677892: 'least squares'}

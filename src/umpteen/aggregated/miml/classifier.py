@@ -53,27 +53,27 @@ class CoAttentionMIML(HasRecipe, ExtremeClassifier):
     embedded among the instances (Algorithm 1), and a logit counts the more, the nearer its
     instance is to the label compared with the others of the bag.
 
-    **Bags** of any sizes, given as `groups` and `group_labels`; they may overlap. Bags without
-    instances or labels are left out. With `Y` alone every sample is a bag of its own: the mask is 1
-    and this is a plain network. A tenth of the bags is the validation split: the epoch whose
-    instances account best for the labels of those bags is kept, and training ends when no better
-    one comes; below 20 bags all are trained on.
+    **Bags** are given as `groups` and `group_labels`. They may have any size and may overlap. Bags
+    without instances or labels are left out. With `Y` alone, every sample is a bag of its own: the
+    mask is 1, and this is a plain network. A tenth of the bags is the validation split. The epoch
+    is kept whose predictions for single instances explain the labels of those bags best; training
+    ends when no better epoch comes. With fewer than 20 bags there is no validation split.
 
     **Scores** are the softmax of the logits over the labels seen in training.
 
     Training uses one thread, so that the same seed gives the same bits on one machine for any
-    `n_jobs`, which serves embeddings and prediction; on a graphics card bits may differ.
+    `n_jobs`, which is for embeddings and prediction. On a GPU, bits may differ.
 
     Parameters
     ----------
-    hidden, n_layers : units of a hidden layer, and how many of these there are.
-    n_concepts : logits of each label, of which the largest counts.
-    temperature : how hard the mask chooses; at 0 there is no mask, and this is Deep-MIML.
-    epochs : passes over the bags, at most.
-    batch_size : bags in a step.
-    recipe : the settings that seldom change, as a `umpteen.aggregated.miml.MIMLRecipe`: the loss,
-        how labels are embedded, early stopping. `set_params` takes `recipe__iterations` and so on.
-    device : "auto" is a graphics card where there is one, else "cpu".
+    hidden, n_layers : units of a hidden layer, and number of hidden layers.
+    n_concepts : number of logits of each label; the largest counts.
+    temperature : sharpness of the mask. At 0 there is no mask, and this is Deep-MIML.
+    epochs : maximum number of passes over the bags.
+    batch_size : number of bags in a step.
+    recipe : a `umpteen.aggregated.miml.MIMLRecipe` with settings that few users change: the loss,
+        label embeddings, early stopping. `set_params` takes `recipe__iterations` and so on.
+    device : "auto" is a GPU if there is one, else "cpu".
 
     >>> X = np.array([[0, 1], [1, 0], [1, 0.1], [0.1, 1], [0, 2], [2, 0]], dtype=np.float32)
     >>> bags = [[0, 4], [1, 2], [3], [5]]
@@ -149,8 +149,8 @@ class CoAttentionMIML(HasRecipe, ExtremeClassifier):
         """Learn from bags: `groups` and the labels of each; or from samples and their labels `Y`.
 
         `groups` is a matrix (bags, samples), a list with the sample numbers of each bag, or the bag
-        number of each sample; `group_labels` how often each label is in each bag, (bags, labels),
-        or a list with the label ids of each bag.
+        number of each sample. `group_labels` is a matrix (bags, labels) with the count of each
+        label in each bag, or a list with the label ids of each bag.
         """
         check_parameters(self)
         find_device(self.device)  # before an earlier fit is forgotten

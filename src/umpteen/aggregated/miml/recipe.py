@@ -13,23 +13,24 @@ from umpteen.storage import storable
 @storable
 @dataclass(frozen=True)
 class MIMLRecipe(Recipe):
-    """How labels are embedded, what is minimised, and when training ends.
+    """Settings of `CoAttentionMIML`: label embeddings, loss and early stopping.
 
     Parameters
     ----------
-    loss : the paper names none. "list" draws the labels of a bag from the softmax of the bag's
-        logits. "assigned" lets a label that is c times in a bag fall on the c instances with its
-        largest masked logits, and has it compete there with the other labels. "auto" is the first
-        without a mask and the second with one, each the better in large bags
+    loss : the paper does not name one. "list" treats the labels of a bag as drawn from the softmax
+        of the bag's logits. "assigned" assigns a label that occurs c times in a bag to the c
+        instances with its largest masked logits, where it competes with the other labels. "auto"
+        is "list" without a mask and "assigned" with one; each is the better one in large bags
         (docs/multi-instance.md has the figures and the reason).
-    iterations : of Algorithm 1, which embeds labels among the instances. 20 is the paper's EAGLE,
-        0 its EAGLE-0, the better one on bags of 50 and so the default.
-    step : length of the pull in each of these iterations.
-    center : subtract the mean of the instances before labels are embedded. Without that, the labels
-        of large bags all point at the average instance.
-    validation_fraction : share of the bags in the validation split, of 20 bags or more.
-    patience : training ends after so many epochs without a better score on that split. The best
-        epoch is kept.
+    iterations : number of iterations of Algorithm 1, which embeds labels in the space of the
+        instances. 20 is the paper's EAGLE. 0 is its EAGLE-0, which is better on bags of 50 and so
+        the default.
+    step : length of the step in each of these iterations.
+    center : subtract the mean of the instances before labels are embedded. Otherwise all labels of
+        large bags point at the average instance.
+    validation_fraction : share of the bags in the validation split, if there are at least 20 bags.
+    patience : number of epochs without a better score on that split after which training ends. The
+        best epoch is kept.
 
     >>> MIMLRecipe(iterations=20).iterations
     20
