@@ -87,10 +87,11 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
     Each member is fitted on all samples. It also answers a validation split (a tenth of the
     samples, 5,000 at most, near copies together) as a model that was not trained on it. From these
     answers, boosted trees learn the probability that a candidate is relevant, given each member's
-    score, its distance from the sample's best score, its rank, and the frequency of the label. The geometric mean of that
-    probability and one member's score is tried as well. If one member alone has a clearly higher
-    nDCG on the split than all of them together, only that member is used, and `combination_.only`
-    is its number. `validation_scores_` has the nDCG of everything that was tried.
+    score, its distance from the sample's best score, its rank, and the frequency of the label. The
+    geometric mean of that probability and one member's score is tried as well. If one member alone
+    has a clearly higher nDCG on the split than all of them together, only that member is used, and
+    `combination_.only` is its number. `validation_scores_` has the nDCG of everything that was
+    tried.
 
     With fewer than 50 samples, or hardly any relevant candidates in the split, members have equal
     weights: a score is the mean over members of 60 / (59 + rank).
