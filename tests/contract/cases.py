@@ -66,6 +66,7 @@ def _narrow() -> Any:
 CASES = {
     "AdversarialSoftmax": Case(
         lambda **parameters: umpteen.AdversarialSoftmax(**parameters),
+        fit=lambda model, X, Y: (model.set_params(epochs=2) if _are_many(X) else model).fit(X, Y),
         bad_parameters=(
             {"noise": "pink"},
             {"n_negatives": 0},

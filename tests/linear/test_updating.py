@@ -832,7 +832,7 @@ def test_a_label_on_every_sample_is_refused():
     [
         (lambda model: model.add_labels(X, csr_matrix((300, 2))), "no relevant label"),
         (lambda model: model.add_labels(X, NEW[:-1]), "off by one"),
-        (lambda model: model.refit_labels(X, Y, [0]), "46 columns, but 40 labels"),
+        (lambda model: model.refit_labels(X, Y, [0]), "46 columns, but there are 40 labels"),
         (lambda model: model.refit_labels(X, OLD, [40]), "does not exist"),
         (lambda model: model.remove_labels([-1]), "does not exist"),
         (lambda model: model.remove_labels(["a"]), "not a label id"),

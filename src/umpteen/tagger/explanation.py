@@ -212,7 +212,7 @@ def _largest(features: Any, contributions: Any, words: Mapping[int, str]) -> Tag
     named = (
         (words.get(int(features[i]), f"#{features[i]}"), float(contributions[i])) for i in order
     )
-    return [(word, value) for word, value in named if value]
+    return [(word, value) for word, value in named if value and np.isfinite(value)]
 
 
 def _word_table(words: Tags) -> Table:
