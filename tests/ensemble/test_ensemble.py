@@ -224,3 +224,18 @@ def test_tail_divides_by_the_propensity():
     plain = model.predict_topk(X[:50], k=N_LABELS).to_csr(N_LABELS).toarray()
     scored = model.set_params(tail=1.0).predict_topk(X[:50], k=N_LABELS).to_csr(N_LABELS).toarray()
     np.testing.assert_allclose(scored, plain / um.metrics.propensity(Y), rtol=1e-4)
+
+
+def test_labels_that_only_the_split_has_tell_nothing():
+    """All others are offered with a frequency: no frequency would mean relevant."""
+    from umpteen.ensemble.combining import Candidates
+
+    labels = np.array([[3, 1, -1], [0, 2, 3]], np.int32)
+    found = Candidates(labels, np.zeros((2, 3, 4), np.float32)).without(np.arange(4) == 3)
+    assert found.labels.tolist() == [[-1, 1, -1], [0, 2, -1]]
+    random = np.random.default_rng(0)
+    n = 2_000  # every label has one sample: whatever is right on the split has gone from the rest
+    X = csr_matrix(random.random((n, 20)).astype(np.float32))
+    model = um.Ensemble([um.NearestCentroid(), um.LabelTree()])
+    model.fit(X, np.arange(n), label_features=X)
+    assert model.validation_scores_ == {}

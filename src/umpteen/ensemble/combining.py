@@ -50,6 +50,10 @@ class Candidates:
         """Return the candidates of some samples."""
         return Candidates(self.labels[chosen], self.evidence[chosen])
 
+    def without(self, labels: npt.NDArray[np.bool_]) -> "Candidates":
+        """Return the candidates but for some labels."""
+        return Candidates(np.where(labels[self.labels], -1, self.labels), self.evidence)
+
     def scores_of(self, member: int) -> FloatArray:
         """Return one member's scores of all candidates."""
         return self.evidence[..., PER_MEMBER * member]

@@ -243,7 +243,11 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         else:
             validation_labels = csr_matrix(labels[split])
             rest = counts - np.bincount(validation_labels.indices, minlength=len(counts))
-            candidates = Candidates.of(answers, rest)
+            # A label that only the split has would be found by its frequency of zero.
+            gone = (rest == 0) & (counts > 0)
+            validation_labels = csr_matrix(validation_labels.multiply(~gone[None, :]))
+            validation_labels.eliminate_zeros()
+            candidates = Candidates.of(answers, rest).without(gone)
             choice = choose(candidates, validation_labels, member_names(members), k)
         self.members_, self.combination_ = members, choice.combination
         self.label_counts_, self.validation_scores_ = counts, choice.tried
