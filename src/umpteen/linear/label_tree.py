@@ -319,7 +319,9 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         if validation is None or not validation.any() or Y[~validation].nnz == 0:
             return _TEXT_WEIGHT
         best = search_trees(trees, X[validation], texts.n_candidates, self._search())
-        return choose_weight(texts, X[validation], Y[validation], best, self.n_jobs)
+        learned = np.bincount(Y[~validation].indices, minlength=Y.shape[1]) > 0
+        expected = csr_matrix(Y[validation].multiply(learned))  # others only their texts can find
+        return choose_weight(texts, X[validation], expected, best, self.n_jobs)
 
     def _search(self, beam_width: int | None = None) -> Search:
         recipe, width = self._used_recipe(), int(beam_width or self.beam_width)
