@@ -14,7 +14,6 @@ from umpteen.storage.declarations import BINDING, VALUES, Given, Sizes
 from umpteen.storage.registry import is_estimator, is_fitted, is_storable
 
 _LARGEST = 2**63 - 1
-_IS_FITTED = "__sklearn_is_fitted__"
 
 _PLAIN: dict[Any, tuple[type, ...]] = {
     int: (int, np.integer),
@@ -47,8 +46,10 @@ def _check_object(value: Any, given: Sizes, where: str) -> None:
                 fault = note.fault(entry.value, sizes) if isinstance(note, kinds) else None
                 if fault:
                     raise _corrupt(entry.where, fault)
+    is_ours = is_estimator(value) or type(value).__module__.startswith("umpteen.")
     for entry in entries:
-        if is_estimator(entry.value) and not getattr(entry.value, _IS_FITTED, lambda: True)():
+        is_fit = getattr(entry.value, "__sklearn_is_fitted__", lambda: True)
+        if is_ours and is_estimator(entry.value) and not is_fit():
             raise _corrupt(entry.where, f"is a {type(entry.value).__name__} that is not fitted")
         if is_storable(entry.value):
             names = {name for note in entry.notes if isinstance(note, Given) for name in note.names}
