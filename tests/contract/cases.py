@@ -59,6 +59,10 @@ def _impatient() -> Any:
     return umpteen.neural.NetworkRecipe(patience=3)
 
 
+def _quickly_refined() -> Any:
+    return umpteen.siamese.SiameseRecipe(refine_epochs=2)
+
+
 def _narrow() -> Any:
     return umpteen.neural.blueprint(umpteen.neural.Bag, dim=16)
 
@@ -126,7 +130,9 @@ CASES = {
         ),
     ),
     "SiameseXML": Case(
-        lambda **parameters: umpteen.SiameseXML(**{"dim": 32, **parameters}),
+        lambda **parameters: umpteen.SiameseXML(
+            **{"dim": 32, "epochs": 4, "recipe": _quickly_refined(), **parameters}
+        ),
         needs="torch",
         fit=lambda model, X, Y: (
             model.set_params(dim=16, epochs=1, recipe__refine_epochs=1, recipe__shortlist=5)
