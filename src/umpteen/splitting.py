@@ -6,6 +6,8 @@ from scipy.sparse import csr_matrix
 
 from umpteen.validation import Features, unit_rows
 
+Mask = npt.NDArray[np.bool_]
+
 _ALIKE = 0.4  # cosine
 _MOST_ALIKE = 40
 
@@ -19,7 +21,7 @@ def validation_split(
     most: int = 5_000,
     fewest: int = 50,
     copies_together: bool = False,
-) -> npt.NDArray[np.bool_] | None:
+) -> Mask | None:
     """Return a random fraction of the samples, at most so many, as a mask.
 
     It is None where there are fewer than `fewest` samples in all. Samples without features are
@@ -43,6 +45,23 @@ def validation_split(
     drawn = np.isin(groups, order[fit_in])
     drawn &= np.diff(X.indptr) > 0 if isinstance(X, csr_matrix) else X.reshape(n, -1).any(axis=1)
     return drawn if n >= fewest and drawn.any() and Y[~drawn].nnz else None
+
+
+def learned_labels(Y: csr_matrix, split: Mask) -> tuple[csr_matrix, Mask]:
+    """Return the labels of the split that other samples have as well, and a mask of the rest.
+
+    A label that only samples of the split have cannot be learned without them, so that whatever
+    chooses it on the split, it is not by what it learned.
+
+    >>> Y = csr_matrix([[1, 0], [1, 1]])
+    >>> expected, unlearned = learned_labels(Y, np.array([False, True]))
+    >>> expected.toarray(), unlearned
+    (array([[1, 0]]), array([False,  True]))
+    """
+    learned = np.bincount(Y[~split].indices, minlength=Y.shape[1]) > 0
+    expected = csr_matrix(Y[split].multiply(learned))
+    expected.eliminate_zeros()
+    return expected, ~learned & (np.bincount(Y.indices, minlength=Y.shape[1]) > 0)
 
 
 def _near_copies(X: csr_matrix) -> npt.NDArray[np.int64]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
@@ -24,9 +23,9 @@ from umpteen.base import (
 )
 from umpteen.ensemble.combining import PER_MEMBER, Candidates, Choice, Combination, choose
 from umpteen.errors import ParameterError
-from umpteen.metrics.propensity import propensity_by_counts
+from umpteen.metrics.propensity import LabelCounts, label_worth
 from umpteen.progress import Verbose, progress_bar
-from umpteen.splitting import validation_split
+from umpteen.splitting import learned_labels, validation_split
 from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
 from umpteen.validation import (
     N_JOBS,
@@ -241,14 +240,11 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
         if split is None:
             choice = Choice(Combination(), {}, _no_answers(k))
         else:
-            validation_labels = csr_matrix(labels[split])
-            rest = counts - np.bincount(validation_labels.indices, minlength=len(counts))
             # A label that only the split has would be found by its frequency of zero.
-            gone = (rest == 0) & (counts > 0)
-            validation_labels = csr_matrix(validation_labels.multiply(~gone[None, :]))
-            validation_labels.eliminate_zeros()
-            candidates = Candidates.of(answers, rest).without(gone)
-            choice = choose(candidates, validation_labels, member_names(members), k)
+            expected, unlearned = learned_labels(labels, split)
+            rest = np.bincount(labels[~split].indices, minlength=len(counts))
+            candidates = Candidates.of(answers, rest).without(unlearned)
+            choice = choose(candidates, expected, member_names(members), k)
         self.members_, self.combination_ = members, choice.combination
         self.label_counts_, self.validation_scores_ = counts, choice.tried
         self.n_samples_ = int(labels.shape[0])
@@ -284,11 +280,7 @@ class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, Ext
             )
 
     def _worth(self) -> npt.NDArray[np.float32] | None:
-        """What a hit on each label is worth; None if all are worth the same."""
-        if self.tail == 0:
-            return None
-        propensities = propensity_by_counts(self.label_counts_, max(1, self.n_samples_))
-        return (propensities ** -float(self.tail)).astype(np.float32)
+        return label_worth(LabelCounts(self.label_counts_, self.n_samples_), self.tail)
 
     def _joined(self, answers: Sequence[TopK]) -> Candidates:
         return Candidates.of(answers, self.label_counts_)

@@ -29,7 +29,7 @@ from umpteen.linear.search import (
 from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree
 from umpteen.progress import Verbose, progress_bar
-from umpteen.splitting import validation_split
+from umpteen.splitting import learned_labels, validation_split
 from umpteen.storage import storable
 from umpteen.trees import Hierarchy, grow, label_representation
 from umpteen.validation import (
@@ -319,8 +319,7 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         if validation is None or not validation.any() or Y[~validation].nnz == 0:
             return _TEXT_WEIGHT
         best = search_trees(trees, X[validation], texts.n_candidates, self._search())
-        learned = np.bincount(Y[~validation].indices, minlength=Y.shape[1]) > 0
-        expected = csr_matrix(Y[validation].multiply(learned))  # others only their texts can find
+        expected, _ = learned_labels(Y, validation)  # others only their texts can find
         return choose_weight(texts, X[validation], expected, best, self.n_jobs)
 
     def _search(self, beam_width: int | None = None) -> Search:

@@ -30,7 +30,7 @@ class LabelCounts:
 
     @classmethod
     def of(cls, Y_train: Any) -> "LabelCounts":
-        """Return answers with what is needed to score them by propensity, at `k` or less.
+        """Count the labels of training samples.
 
         >>> LabelCounts.of([[0], [0, 1]]).counts
         array([2, 1])
@@ -54,15 +54,13 @@ def propensity(Y_train: Any, a: float = 0.55, b: float = 1.5) -> FloatArray:
     if not (0 <= a < np.inf and 0 < b < np.inf):
         raise ParameterError(f"a={a} and b={b} are not possible: a must be >= 0, b above 0")
     labels = Y_train if isinstance(Y_train, LabelCounts) else LabelCounts.of(Y_train)
-    return propensity_by_counts(labels.counts, labels.n_samples, a, b)
+    scale = max(np.log(max(labels.n_samples, 1)) - 1.0, 0.0) * (b + 1.0) ** a
+    return np.asarray(1.0 / (1.0 + scale * (labels.counts + b) ** -a), np.float64)
 
 
-def propensity_by_counts(
-    counts: npt.NDArray[np.integer], n_samples: int, a: float = 0.55, b: float = 1.5
-) -> FloatArray:
-    """Return `propensity` where it is given how many of the samples have each label."""
-    scale = max(np.log(max(n_samples, 1)) - 1.0, 0.0) * (b + 1.0) ** a
-    return np.asarray(1.0 / (1.0 + scale * (counts + b) ** -a), np.float64)
+def label_worth(labels: LabelCounts, tail: float) -> npt.NDArray[np.float32] | None:
+    """Return propensity^-`tail`, what a hit on each label is worth; None if all are worth 1."""
+    return (propensity(labels) ** -float(tail)).astype(np.float32) if tail else None
 
 
 def psp_at_k(Y: Any, top: Any, k: Ks, propensity: Any) -> Value:

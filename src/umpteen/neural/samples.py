@@ -1,5 +1,6 @@
 """Samples to train on, and the validation split."""
 
+from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,11 @@ Rows = npt.NDArray[np.intp]
 _BLOCK_ROWS = 512
 
 
-class Shuffled:
+class Shuffled(ABC):
     """What has a length, in batches whose order is another one in each epoch."""
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def __len__(self) -> int: ...
 
     def n_batches(self, size: int) -> int:
         """Return the number of batches of an epoch; the last may be smaller."""

@@ -23,7 +23,7 @@ from umpteen.base import (
     TopK,
 )
 from umpteen.errors import FeaturesError, ParameterError
-from umpteen.metrics.propensity import propensity_by_counts
+from umpteen.metrics.propensity import LabelCounts, label_worth
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.device import find_device
 from umpteen.progress import Verbose
@@ -360,10 +360,10 @@ class SiameseXML(
         now = vars(self).copy()  # of one moment: another thread may add labels
         lexical = now.get("_lexical") or LexicalIndex(now["label_features_"], now["label_counts_"])
         self.__dict__.setdefault("_lexical", lexical)  # if the model was just loaded
-        scoring = self._scoring(lexical.counts)
-        beyond_vectors = not isinstance(scoring, FixedWeights) and self._has_learned_weights()
-        predictor = self._predictor(now["towers_"], lexical, beyond_vectors, now["companion_"])
-        return predictor.topk(as_csr(X), k, scoring)
+        predictor = self._predictor(
+            now["towers_"], lexical, self._has_learned_weights(), now["companion_"]
+        )
+        return predictor.topk(as_csr(X), k, self._scoring(lexical.counts))
 
     def _set_labels(
         self, towers: list[Tower], features: csr_matrix, counts: npt.NDArray[np.int64]
@@ -397,10 +397,8 @@ class SiameseXML(
             scoring = FixedWeights(alpha)
         else:
             scoring = LearnedWeights(self.ranker_)
-        if self.tail == 0 or not learned:
-            return scoring
-        chances = propensity_by_counts(counts, self.n_samples_)
-        return ByWorth(scoring, (chances ** -float(self.tail)).astype(np.float32))
+        worth = label_worth(LabelCounts(counts, self.n_samples_), self.tail) if learned else None
+        return scoring if worth is None else ByWorth(scoring, worth)
 
     def _has_learned_weights(self) -> bool:
         trees = None if self.companion_ is None else self.companion_.trees

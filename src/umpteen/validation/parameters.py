@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ANY_SEED = 2**31 - 1
 _TOO_LARGE = 2**63
-_FLAGS = {"boolean", str(bool), "random_state", str(object)}
+_FLAGS = ("boolean", bool, "random_state", object)  # constraints that True and False meet
 
 # What parameters that many methods share may be, for their `_parameter_constraints`.
 N_JOBS = [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None]
@@ -43,8 +43,10 @@ def check_settings(
     for name, value in values.items():
         if isinstance(value, int) and abs(value) >= _TOO_LARGE:
             raise ParameterError(f"{name} of {caller_name} is not possible: it exceeds 64 bits")
+        if isinstance(value, Real) and not isinstance(value, int | float | np.number):
+            raise ParameterError(f"{name}={value} of {caller_name} is not possible: use a float")
         is_flag = isinstance(value, bool | np.bool_)
-        if is_flag and name in constraints and not _FLAGS & {*map(str, constraints[name])}:
+        if is_flag and name in constraints and not any(c in _FLAGS for c in constraints[name]):
             raise ParameterError(f"{name}={value} of {caller_name} is not possible: use a number")
     try:
         validate_parameter_constraints(constraints, values, caller_name=caller_name)
