@@ -13,6 +13,11 @@ from umpteen.metrics.collapse import (
     tagwise_angle,
 )
 from umpteen.metrics.confusion import most_confused
+from umpteen.metrics.hierarchy import (
+    hierarchical_f1_at_k,
+    hierarchical_precision_at_k,
+    hierarchical_recall_at_k,
+)
 from umpteen.metrics.macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
 from umpteen.metrics.pairs import filter_pairs
 from umpteen.metrics.per_label import per_label
@@ -24,6 +29,7 @@ from umpteen.metrics.propensity import (
     psp_at_k,
 )
 from umpteen.metrics.ranking import coverage_at_k, f1_at_k, ndcg_at_k, precision_at_k, recall_at_k
+from umpteen.metrics.relatives import most_specific, with_ancestors
 from umpteen.metrics.reliability import (
     expected_calibration_error,
     precision_at_thresholds,
@@ -49,6 +55,9 @@ __all__ = [
     "f1_at_k",
     "filter_pairs",
     "hamming_loss",
+    "hierarchical_f1_at_k",
+    "hierarchical_precision_at_k",
+    "hierarchical_recall_at_k",
     "jaccard",
     "macro_f1",
     "macro_f1_at_k",
@@ -57,6 +66,7 @@ __all__ = [
     "means_simplex",
     "micro_f1",
     "most_confused",
+    "most_specific",
     "ndcg_at_k",
     "per_label",
     "precision_at_k",
@@ -71,4 +81,5 @@ __all__ = [
     "set_variability",
     "subset_accuracy",
     "tagwise_angle",
+    "with_ancestors",
 ]

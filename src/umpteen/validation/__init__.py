@@ -13,6 +13,7 @@ from umpteen.validation.features import (
     unit_rows,
 )
 from umpteen.validation.groups import check_group_labels, check_groups
+from umpteen.validation.hierarchy import check_parents, cyclic
 from umpteen.validation.labels import check_label, check_labels, is_single_label
 from umpteen.validation.parameters import (
     N_JOBS,
@@ -45,10 +46,12 @@ __all__ = [
     "check_names",
     "check_number",
     "check_parameters",
+    "check_parents",
     "check_rows",
     "check_seed",
     "check_settings",
     "check_texts",
+    "cyclic",
     "is_single_label",
     "unit_rows",
 ]
