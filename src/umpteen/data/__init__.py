@@ -3,12 +3,16 @@
 from umpteen.data.dataset import Dataset
 from umpteen.data.formats import read, read_label_texts, stream, write
 from umpteen.data.grouping import aggregate, group_by_clusters, group_randomly
+from umpteen.data.label_vocabulary import Concept, LabelVocabulary
 from umpteen.data.loading import load, names
 from umpteen.data.samples import Samples
 from umpteen.data.synthetic import make_extreme
+from umpteen.data.vocabularies import read_vocabulary
 
 __all__ = [
+    "Concept",
     "Dataset",
+    "LabelVocabulary",
     "Samples",
     "aggregate",
     "group_by_clusters",
@@ -18,6 +22,7 @@ __all__ = [
     "names",
     "read",
     "read_label_texts",
+    "read_vocabulary",
     "stream",
     "write",
 ]

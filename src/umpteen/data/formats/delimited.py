@@ -36,8 +36,8 @@ def stream(
     also be separated by `;` or tabs, which the header tells.
     """
     _check_separator(label_separator)
-    rows = _rows(source, _delimiter(source, text_field), quoted)
-    return batches(_records(source, rows, text_field, labels_field, label_separator), batch_size)
+    found = rows(source, _delimiter(source, text_field), quoted)
+    return batches(_records(source, found, text_field, labels_field, label_separator), batch_size)
 
 
 def write_csv(
@@ -72,7 +72,8 @@ def _delimiter(source: Source, text_field: str) -> str:
     return max(_DELIMITERS, key=lambda one: (text_field in columns[one], len(columns[one])))
 
 
-def _rows(source: Source, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+def rows(source: Source, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not blank, each with the number of its last line."""
     csv.field_size_limit(_LONGEST_TEXT)  # documents are longer than the module's 128 kB
     lines = _RowLines(source)
     reader = csv.reader(
