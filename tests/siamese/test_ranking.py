@@ -16,7 +16,7 @@ from tests.siamese.settings import siamese
 from umpteen.errors import ModelPathError
 from umpteen.siamese import ranker
 from umpteen.siamese.lexical import LexicalIndex
-from umpteen.siamese.ranker import QuadraticRanker
+from umpteen.ranking import QuadraticRanker
 
 N_CANDIDATES = 10
 

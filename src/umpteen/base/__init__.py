@@ -8,6 +8,7 @@ from umpteen.base.abilities import (
     LearnsFromLabelFeatures,
     RefitsLabels,
     RemovesLabels,
+    WeighsLabelFeatures,
     is_able,
 )
 from umpteen.base.classifier import ExtremeClassifier
@@ -26,5 +27,6 @@ __all__ = [
     "RefitsLabels",
     "RemovesLabels",
     "TopK",
+    "WeighsLabelFeatures",
     "is_able",
 ]

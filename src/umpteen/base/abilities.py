@@ -18,6 +18,10 @@ class LearnsFromLabelFeatures(ABC):
         """Learn from samples, their labels, and features of the labels `(n_labels, d)`."""
 
 
+class WeighsLabelFeatures(LearnsFromLabelFeatures):
+    """Finds out on a validation split how much features of labels count, and if they do at all."""
+
+
 class AddsLabels(ABC):
     """Takes new labels without learning the others again."""
 
@@ -86,5 +90,9 @@ def is_able(classifier: Any, ability: type) -> bool:
     """
     if not isinstance(classifier, ability):
         return False
+    if ability is WeighsLabelFeatures and hasattr(classifier, "members"):
+        # Members that cannot learn from label features are not given any.
+        learners = [m for m in classifier.members if is_able(m, LearnsFromLabelFeatures)]
+        return bool(learners) and all(is_able(member, ability) for member in learners)
     members = [is_able(member, ability) for member in getattr(classifier, "members", ())]
     return not members or (any if ability is LearnsFromLabelFeatures else all)(members)

@@ -19,6 +19,7 @@ from umpteen.base import (
     LearnsFromLabelFeatures,
     RemovesLabels,
     TopK,
+    WeighsLabelFeatures,
     is_able,
 )
 from umpteen.ensemble.combining import PER_MEMBER, Candidates, Choice, Combination, choose
@@ -80,7 +81,7 @@ class EnsembleExplanation:
         return "\n".join([f"label {self.label}: {self.score:.3f}", *lines])
 
 
-class Ensemble(LearnsFromLabelFeatures, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
+class Ensemble(WeighsLabelFeatures, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
     """An ensemble of several classifiers, whose candidates are ranked by learned weights.
 
     Each member is fitted on all samples. It also answers a validation split (a tenth of the

@@ -5,6 +5,9 @@ import numpy as np
 from umpteen.kernels.compiling import kernel, shared
 from umpteen.kernels.topk import best_first, offer
 
+N_EVIDENCE = 8
+_LEAST_SCORE = np.float32(1e-4)
+
 
 @shared
 def _cosine(labels, label, dense):
@@ -13,6 +16,59 @@ def _cosine(labels, label, dense):
     for entry in range(indptr[label], indptr[label + 1]):
         total += data[entry] * dense[indices[entry]]
     return min(max(total, np.float32(0)), np.float32(1))
+
+
+@kernel
+def join_evidence(
+    samples, labels, tree_labels, tree_scores, near_labels, log_counts, n_features
+):  # fmt: skip
+    """Return the candidates of each row, -1 for none, and the evidence for each.
+
+    Candidates are the tree's labels, then near ones that the tree does not name. The evidence is:
+    the tree's score, its logarithm, its distance from the row's best, 1 / rank in the tree; the
+    cosine of sample and label features, its distance from the best; how much of the label's
+    features the sample has, in [0, 1]; and the logarithm of the label's frequency.
+    """
+    indptr, indices, data = samples
+    n, n_tree, n_near = len(indptr) - 1, tree_labels.shape[1], near_labels.shape[1]
+    label_indptr, label_indices, label_data = labels
+    dense = np.zeros(n_features, np.float32)
+    named = np.zeros(len(label_indptr) - 1, np.bool_)
+    candidates = np.full((n, n_tree + n_near), -1, np.int32)
+    evidence = np.zeros((n, n_tree + n_near, N_EVIDENCE), np.float32)
+    for i in range(n):
+        for entry in range(indptr[i], indptr[i + 1]):
+            dense[indices[entry]] = data[entry]
+        best_score, best_cosine = np.float32(0), np.float32(0)
+        for slot in range(n_tree + n_near):
+            is_near = slot >= n_tree
+            label = near_labels[i, slot - n_tree] if is_near else tree_labels[i, slot]
+            if label < 0 or (is_near and named[label]):
+                continue
+            score, inverse_rank = np.float32(0), np.float32(0)
+            if not is_near:
+                named[label] = True
+                score, inverse_rank = tree_scores[i, slot], np.float32(1) / np.float32(1 + slot)
+            cosine, covered = np.float32(0), np.float32(0)
+            for entry in range(label_indptr[label], label_indptr[label + 1]):
+                value = dense[label_indices[entry]]
+                if value != 0:
+                    cosine += label_data[entry] * value
+                    covered += label_data[entry] * label_data[entry]
+            best_score, best_cosine = max(best_score, score), max(best_cosine, cosine)
+            candidates[i, slot] = label
+            found = evidence[i, slot]
+            found[0], found[1], found[3] = score, np.log(score + _LEAST_SCORE), inverse_rank
+            found[4], found[6], found[7] = cosine, covered, log_counts[label]
+        for slot in range(n_tree + n_near):
+            evidence[i, slot, 2] = evidence[i, slot, 0] - best_score
+            evidence[i, slot, 5] = evidence[i, slot, 4] - best_cosine
+        for slot in range(n_tree):
+            if tree_labels[i, slot] >= 0:
+                named[tree_labels[i, slot]] = False
+        for entry in range(indptr[i], indptr[i + 1]):
+            dense[indices[entry]] = 0
+    return candidates, evidence
 
 
 @kernel

@@ -126,11 +126,19 @@ def quadratic_terms(evidence: Any, means: Any, scales: Any) -> Any:
 @njit(nogil=True, cache=True)
 def quadratic_probabilities(evidence: Any, means: Any, scales: Any, weights: Any) -> Any:
     """Return the sigmoid of the weighted sum of `quadratic_terms`, for each row."""
-    found = np.empty(len(evidence), np.float32)
+    n_columns = evidence.shape[1]
+    found, terms = np.empty(len(evidence), np.float32), np.empty(n_columns, np.float64)
     for row in range(len(evidence)):
-        terms = quadratic_terms(evidence[row : row + 1], means, scales)
-        total = 0.0
-        for place in range(len(weights)):
-            total += weights[place] * terms[0, place]
+        for i in range(n_columns):
+            value = (evidence[row, i] - means[i]) / scales[i]
+            terms[i] = min(max(value, -_FARTHEST), _FARTHEST)
+        total = weights[0] * 1.0
+        for i in range(n_columns):
+            total += weights[1 + i] * terms[i]
+        place = 1 + n_columns
+        for i in range(n_columns):
+            for j in range(i, n_columns):
+                total += weights[place] * (terms[i] * terms[j])
+                place += 1
         found[row] = 1.0 / (1.0 + np.exp(-total))
     return found

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.compiling import inlined, kernel, shared
 from umpteen.kernels.hashing import number
 from umpteen.kernels.tokens import fold, read_ngrams
 
@@ -31,13 +31,31 @@ def count_texts(
     )
     if n_columns > 0:
         ngrams = fold(ngrams, shorter, n_columns)
+    counts, starts, order = count_ngrams(words, shorter, last, ngram_ends, ngrams)
+    n_bytes = 0
+    for word in order:
+        n_bytes += spans[word, 1] - spans[word, 0]
+    single, ends = np.empty(len(order), np.uint64), np.empty(len(order), np.int64)
+    spelled, n_spelled = np.empty(n_bytes, np.uint8), 0
+    for i in range(len(order)):
+        word = order[i]
+        for at in range(spans[word, 0], spans[word, 1]):
+            spelled[n_spelled] = text[at]
+            n_spelled += 1
+        single[i], ends[i] = words[word], n_spelled
+    return counts, starts, (single, spelled, ends)
+
+
+@shared
+def count_ngrams(words: Any, shorter: Any, last: Any, ngram_ends: Any, ngrams: Any) -> Any:
+    """Return the different n-grams as `count_texts` does, and the words that are n-grams."""
     numbers, firsts = number(ngrams)
     n_texts = _count(numbers, ngram_ends, len(firsts))
     order, starts = _by_partition(ngrams, firsts)
     n = len(firsts)
     keys, counts = np.empty(n, np.uint64), np.empty(n, np.int32)
     left, right = np.empty(n, np.uint64), np.empty(n, np.uint64)
-    n_single, n_bytes = 0, 0
+    n_single = 0
     for i in range(n):
         ngram = firsts[order[i]]
         word = last[ngram]
@@ -46,16 +64,7 @@ def count_texts(
         if left[i] == _NONE:
             order[n_single] = word  # read already: `n_single` is `i` at the most
             n_single += 1
-            n_bytes += spans[word, 1] - spans[word, 0]
-    single, ends = np.empty(n_single, np.uint64), np.empty(n_single, np.int64)
-    spelled, n_spelled = np.empty(n_bytes, np.uint8), 0
-    for i in range(n_single):
-        word = order[i]
-        for at in range(spans[word, 0], spans[word, 1]):
-            spelled[n_spelled] = text[at]
-            n_spelled += 1
-        single[i], ends[i] = words[word], n_spelled
-    return (keys, counts, left, right), starts, (single, spelled, ends)
+    return (keys, counts, left, right), starts, order[:n_single].copy()
 
 
 @inlined

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.compiling import inlined, kernel, shared
 from umpteen.kernels.hashing import find
 from umpteen.kernels.sorting import sort_ids
 from umpteen.kernels.tokens import fold, read_ngrams
@@ -38,11 +38,20 @@ def weigh_texts(
     _, _, _, shorter, _, ngram_ends, ngrams = read_ngrams(
         text, text_ends, letters, stop_words, longest
     )
+    return weigh_ngrams(shorter, ngram_ends, ngrams, slots, keys, idf, n_first, sublinear)
+
+
+@shared
+def weigh_ngrams(
+    shorter: Any, ngram_ends: Any, ngrams: Any, slots: Any, keys: Any, idf: Any, n_first: int,
+    sublinear: bool,
+) -> Any:  # fmt: skip
+    """Return the rows of texts whose n-grams were read."""
     found = find_columns(ngrams, shorter, slots, keys, len(idf))
-    indptr = np.zeros(len(text_ends) + 1, np.int32)
+    indptr = np.zeros(len(ngram_ends) + 1, np.int32)
     values, spare = np.empty(len(found), np.float32), np.empty(len(found), np.int32)
     n, start = 0, 0
-    for i in range(len(text_ends)):
+    for i in range(len(ngram_ends)):
         n_found = _drop_unknown(found[start : ngram_ends[i]])
         columns = found[start : start + n_found]
         sort_ids(columns, spare, len(idf) - 1)

@@ -43,8 +43,10 @@ class Path:
 class Explanation:
     """Where the score of one label for one sample comes from.
 
-    `score` is the mean of the paths' scores over the trees; with label features it is blended:
-    `(mean + text_weight * cosine) / (1 + text_weight)`.
+    `score` is the mean of the paths' scores over the trees. With label features it is either
+    blended, `(mean + text_weight * cosine) / (1 + text_weight)`, or the probability of a ranker
+    that learned from both (`is_ranked`). `covered` is how much of the label's features the sample
+    has.
     """
 
     label: int
@@ -52,6 +54,8 @@ class Explanation:
     paths: list[Path]
     cosine: float
     text_weight: float
+    covered: float = 0.0
+    is_ranked: bool = False
 
     def features(self) -> list[tuple[int, float]]:
         """Return the sample's features by what they add to the label's decision, largest first.
@@ -99,7 +103,10 @@ def _explained(
     weight = 0.0 if texts is None else texts.weight
     cosine = 0.0 if texts is None else texts.cosine(x[:1], label)
     score = (mean + weight * min(max(cosine, 0.0), 1.0)) / (1 + weight)
-    return Explanation(label, score, paths, cosine, weight)
+    if texts is None:
+        return Explanation(label, score, paths, cosine, weight)
+    covered, is_ranked = texts.covered(x[:1], label), texts.ranker is not None
+    return Explanation(label, score, paths, cosine, weight, covered, is_ranked)
 
 
 def keywords(trees: Sequence[Tree], label: int, k: int) -> list[tuple[int, float]]:

@@ -187,7 +187,7 @@ class LabelChanges(
         if label_features is None:
             return self.label_texts_.extended(n_new)
         more = check_features(label_features, n_features=self.n_features_in_, name="label_features")
-        return self.label_texts_.extended(n_new, LabelTexts.of(more, n_new))
+        return self.label_texts_.extended(n_new, LabelTexts.of(more, np.zeros(n_new, np.int64)))
 
     @abstractmethod
     def _search(self, beam_width: int | None = None) -> Search:

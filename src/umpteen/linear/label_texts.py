@@ -1,8 +1,9 @@
-"""What the labels' own features add to a score: their cosine to the sample."""
+"""What the labels' own features add to a score: their cosine to the sample, and more."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,43 +12,80 @@ from sklearn.preprocessing import normalize
 
 from umpteen import parallel
 from umpteen.base import TopK
-from umpteen.kernels.blending import blend
+from umpteen.kernels.blending import N_EVIDENCE, blend, join_evidence
+from umpteen.kernels.nearest import merge_nearest
 from umpteen.kernels.topk import frozen_csr, sparse_topk
 from umpteen.linear.search import Answer
-from umpteen.metrics import precision_at_k
-from umpteen.storage import Shape, Within, storable
+from umpteen.metrics import ndcg_at_k
+from umpteen.metrics.hits import found_in
+from umpteen.ranking import QuadraticRanker
+from umpteen.splitting import learned_labels
+from umpteen.storage import Shape, Sizes, Within, storable
 from umpteen.validation import Features, check_describes
 
 WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
 _BLOCK = 2048
+_SAME = 0.9  # cosine
+_K = 5  # labels that rankings are compared by
 _RARE, _FEW_LABELS = 0.003, 100  # share and number of labels below which a word is rare
+_FEWEST_RELEVANT = 100  # candidates of the validation split that a ranker is learned from
+_N_RANKED = 30  # candidates that tree and label texts offer to a ranker, each
+
+IntArray = npt.NDArray[np.int64]
 
 
-@storable
+def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    state.setdefault("counts", np.zeros(state["features"].shape[0], np.int64))
+    state.setdefault("ranker", None)
+
+
+@storable(version=2, upgrades={1: _from_1})
 @dataclass(eq=False)
 class LabelTexts:
-    """Unit rows of label features, and the weight of their cosine in the score."""
+    """Unit rows of label features, and how they count: by a ranker, or by a weight of the cosine.
+
+    `counts` has the number of training samples of each label.
+    """
 
     features: Annotated[csr_matrix, Shape("labels", "features")]
+    counts: Annotated[IntArray, Shape("labels"), Within(0, 2**62)]
     weight: Annotated[float, Within(0, 1e9)] = 0.0
     n_candidates: Annotated[int, Within(1, 100_000)] = 100
+    ranker: QuadraticRanker | None = None
+
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield errors of a loaded object: a ranker of other evidence."""
+        if self.ranker is not None and len(self.ranker.means) != N_EVIDENCE:
+            yield f"has a ranker of {len(self.ranker.means)} columns; expected {N_EVIDENCE}"
 
     @classmethod
-    def of(cls, features: Features, n_labels: int) -> Self:
+    def of(cls, features: Features, counts: IntArray) -> Self:
         """Return unit rows of features as given, one per label."""
-        check_describes(features, n_labels)
-        return cls(csr_matrix(normalize(csr_matrix(features)), dtype=np.float32))
+        check_describes(features, len(counts))
+        return cls(csr_matrix(normalize(csr_matrix(features)), dtype=np.float32), counts)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether label texts count at all."""
+        return self.ranker is not None or self.weight > 0
+
+    @property
+    def n_asked(self) -> int:
+        """The number of labels that the tree has to find."""
+        return self.n_candidates if self.ranker is None else _N_RANKED
 
     def extended(self, n_new: int, more: "LabelTexts | None" = None) -> "LabelTexts":
         """Return texts with rows for further labels, empty ones for those without features."""
         features = self.features
+        counts = np.zeros(n_new, np.int64) if more is None else more.counts
+        counts = np.concatenate([self.counts, counts])
         if more is not None:
-            return replace(self, features=csr_matrix(vstack([features, more.features])))
+            features = csr_matrix(vstack([features, more.features]))
+            return replace(self, features=features, counts=counts)
         indptr = np.append(features.indptr, np.full(n_new, features.indptr[-1]))
         shape = (features.shape[0] + n_new, features.shape[1])
-        return replace(
-            self, features=csr_matrix((features.data, features.indices, indptr), shape=shape)
-        )
+        features = csr_matrix((features.data, features.indices, indptr), shape=shape)
+        return replace(self, features=features, counts=counts)
 
     def without(self, labels: npt.NDArray[np.int32]) -> "LabelTexts":
         """Return texts with empty rows for some labels, which are then never found."""
@@ -70,43 +108,164 @@ class LabelTexts:
         postings.eliminate_zeros()
         return postings
 
-    def blend(self, X: csr_matrix, best: Answer, k: int, n_jobs: int | None) -> Answer:
+    @cached_property
+    def _log_counts(self) -> npt.NDArray[np.float32]:
+        """Of labels without samples as of those with one: rankers learn from the latter."""
+        return np.log1p(np.maximum(self.counts, 1)).astype(np.float32)
+
+    def combine(self, X: csr_matrix, best: Answer, k: int, n_jobs: int | None) -> Answer:
         """Return the `k` best of what the tree found and what the texts find, by both together.
 
-        A label that only one of the two found has zero from the other, but the cosine of the
-        tree's candidates is always computed. Scores are (tree + weight * cosine) / (1 + weight).
+        With a ranker, scores are its probabilities. Otherwise they are (tree + weight * cosine) /
+        (1 + weight): a label that only one of the two found has zero from the other, but the cosine
+        of the tree's candidates is always computed.
         """
-        if self.weight == 0:
+        if not self.is_used or X.shape[0] == 0:
             return best[0][:, :k], best[1][:, :k]
-        labels, postings = frozen_csr(self.features), frozen_csr(self.postings)
-        unit = csr_matrix(normalize(X))
+        ranker, labels = self.ranker, frozen_csr(self.features)
 
-        def rows(first: int) -> Answer:
+        def rows(block: slice, samples: Any, near: npt.NDArray[np.int32]) -> Answer:
+            if ranker is None:
+                return blend(  # type: ignore[no-any-return]
+                    samples, labels, best[0][block], best[1][block], near,
+                    np.float32(self.weight), k, X.shape[1],
+                )  # fmt: skip
+            found, evidence = self._join(samples, labels, best, block, near)
+            ranked = merge_nearest(found, ranker.probabilities(evidence), min(k, found.shape[1]))
+            return _with_others(ranked, best[0][block], best[1][block], k)
+
+        blocks = self._blocks(X, rows, n_jobs)
+        return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+
+    def evidence(self, X: csr_matrix, best: Answer, n_jobs: int | None) -> Answer:
+        """Return the candidates of samples, and what speaks for each (see `join_evidence`)."""
+        labels = frozen_csr(self.features)
+
+        def rows(block: slice, samples: Any, near: npt.NDArray[np.int32]) -> Answer:
+            return self._join(samples, labels, best, block, near)
+
+        blocks = self._blocks(X, rows, n_jobs)
+        return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+
+    def _join(self, samples: Any, labels: Any, best: Answer, block: slice, near: Any) -> Answer:
+        return join_evidence(  # type: ignore[no-any-return]
+            samples, labels, best[0][block, :_N_RANKED], best[1][block, :_N_RANKED],
+            near[:, :_N_RANKED], self._log_counts, self.features.shape[1],
+        )  # fmt: skip
+
+    def _blocks(self, X: csr_matrix, rows: Any, n_jobs: int | None) -> list[Answer]:
+        postings, unit = frozen_csr(self.postings), csr_matrix(normalize(X))
+
+        def block_at(first: int) -> Answer:
             block = slice(first, first + _BLOCK)
             samples = frozen_csr(unit[block])
-            near, _ = sparse_topk(samples, postings, len(labels[0]) - 1, self.n_candidates)
-            return blend(  # type: ignore[no-any-return]
-                samples, labels, best[0][block], best[1][block], near, np.float32(self.weight), k,
-                X.shape[1],
-            )  # fmt: skip
+            near, _ = sparse_topk(samples, postings, self.features.shape[0], self.n_asked)
+            return rows(block, samples, near)  # type: ignore[no-any-return]
 
-        if X.shape[0] == 0:
-            return best[0][:, :k], best[1][:, :k]
-        blocks = parallel.run(rows, range(0, X.shape[0], _BLOCK), n_jobs=n_jobs)
-        return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+        return parallel.run(block_at, range(0, X.shape[0], _BLOCK), n_jobs=n_jobs)
 
     def cosine(self, x: csr_matrix, label: int) -> float:
         """Return the similarity of one sample and one label."""
         return float((normalize(x) @ self.features[label].T).sum())
 
+    def covered(self, x: csr_matrix, label: int) -> float:
+        """Return how much of a label's features a sample has, in [0, 1]."""
+        own = self.features[label]
+        return float((own.data[np.isin(own.indices, x.indices)] ** 2).sum())
 
-def choose_weight(
-    texts: LabelTexts, X: csr_matrix, Y: csr_matrix, best: Answer, n_jobs: int | None
-) -> float:
-    """Return the weight with the highest mean precision at 1, 3 and 5 on a validation split."""
 
-    def quality(weight: float) -> float:
-        top = TopK(*replace(texts, weight=weight).blend(X, best, 5, n_jobs))
-        return float(np.mean(precision_at_k(Y, top, (1, 3, 5))))
+def _with_others(ranked: Answer, labels: Any, scores: Any, k: int) -> Answer:
+    """What a ranker ranks, then further labels of the tree, whose scores go on from the last one.
 
-    return max(WEIGHTS, key=quality)
+    So the first labels are the same for every `k`.
+    """
+    n_more = min(k, labels.shape[1]) - ranked[0].shape[1]
+    if n_more <= 0:
+        return ranked
+    is_new = ~(labels[:, :, None] == ranked[0][:, None, :]).any(axis=2) & (labels >= 0)
+    lowest = np.where(np.isfinite(ranked[1]), ranked[1], 1).min(axis=1, keepdims=True)
+    more = merge_nearest(
+        np.where(is_new, labels, -1), (lowest * np.clip(scores, 0, 1)).astype(np.float32), n_more
+    )
+    return merge_nearest(  # type: ignore[no-any-return]
+        np.concatenate([ranked[0], more[0]], axis=1),
+        np.concatenate([ranked[1], more[1]], axis=1),
+        ranked[0].shape[1] + n_more,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ValidatedTexts:
+    """Label texts that count as is best on a validation split, and the answers to it."""
+
+    texts: LabelTexts
+    answers: TopK
+
+
+def choose(
+    texts: LabelTexts, X: csr_matrix, Y: csr_matrix, split: npt.NDArray[np.bool_], best: Answer,
+    k: int, n_jobs: int | None,
+) -> ValidatedTexts:  # fmt: skip
+    """Choose how label texts count, by the nDCG at 5 on a validation split.
+
+    Tried are weights of the cosine, among them 0, and a ranker. The ranker is evaluated on the half
+    of the split that it did not learn from, then learned again from all of it. `best` is what a
+    tree finds that has not seen the split.
+    """
+    expected, unlearned = learned_labels(Y, split)  # others only their texts can find
+    samples = csr_matrix(X[split])
+    # A sample that repeats the text of its label would teach that texts are never wrong.
+    repeats = _repeats(texts, samples, expected)
+    expected = csr_matrix(diags((~repeats).astype(np.float32)) @ expected)
+    expected.eliminate_zeros()
+    rest = np.bincount(Y[~split].indices, minlength=Y.shape[1])
+    trial = replace(texts, counts=rest)
+
+    def quality(answer: Answer) -> float:
+        return float(ndcg_at_k(expected, TopK(*answer), min(_K, k)))
+
+    tried = {
+        weight: replace(trial, weight=weight).combine(samples, best, k, n_jobs)
+        for weight in WEIGHTS
+    }
+    weight = max(WEIGHTS, key=lambda weight: quality(tried[weight]))
+    ranked = _ranked(trial, samples, expected, unlearned, best, k, n_jobs)
+    if ranked is None or quality(ranked[1]) <= quality(tried[weight]):
+        return ValidatedTexts(replace(texts, weight=weight), TopK(*tried[weight]))
+    return ValidatedTexts(replace(texts, ranker=ranked[0]), TopK(*ranked[1]))
+
+
+def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.bool_]:
+    """Which samples have nearly the same features as one of their labels."""
+    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    cosines = np.asarray(normalize(X)[rows].multiply(texts.features[Y.indices]).sum(axis=1)).ravel()
+    return np.bincount(rows, cosines > _SAME, minlength=Y.shape[0]) > 0
+
+
+def _ranked(
+    texts: LabelTexts, X: csr_matrix, Y: csr_matrix, unlearned: npt.NDArray[np.bool_],
+    best: Answer, k: int, n_jobs: int | None,
+) -> tuple[QuadraticRanker, Answer] | None:  # fmt: skip
+    """A ranker that learns from all samples, and answers of two that learn from half of them."""
+    candidates, evidence = texts.evidence(X, best, n_jobs)
+    relevant = found_in(Y, candidates)
+    learned = (
+        Y.getnnz(axis=1)[:, None].astype(bool)
+        & (candidates >= 0)
+        & ~unlearned[candidates]
+        & (texts.counts[candidates] > 0)
+    )
+    if relevant.sum() < _FEWEST_RELEVANT:
+        return None
+
+    def fitted(rows: npt.NDArray[np.bool_]) -> QuadraticRanker:
+        used = learned & rows[:, None]
+        return QuadraticRanker.fitted(evidence[used], relevant[used], used.sum(axis=1))
+
+    even = np.arange(len(candidates)) % 2 == 0
+    labels = np.empty((len(candidates), k), np.int32)
+    scores = np.empty((len(candidates), k), np.float32)
+    for rows in (even, ~even):
+        probabilities = fitted(~rows).probabilities(evidence[rows])
+        labels[rows], scores[rows] = merge_nearest(candidates[rows], probabilities, k)
+    return fitted(np.ones(len(even), bool)), (labels, scores)

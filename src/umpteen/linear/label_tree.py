@@ -11,11 +11,11 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from umpteen.base import Estimates, Explains, LearnsFromLabelFeatures, TopK
+from umpteen.base import Estimates, Explains, TopK, WeighsLabelFeatures
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
 from umpteen.linear.label_changes import LabelChanges
-from umpteen.linear.label_texts import LabelTexts, choose_weight
+from umpteen.linear.label_texts import LabelTexts, ValidatedTexts, choose
 from umpteen.linear.recipe import PLAIN, TreeRecipe, upgrade_from_1
 from umpteen.linear.resources import Estimate, check_budget, estimate_fit
 from umpteen.linear.search import (
@@ -29,7 +29,7 @@ from umpteen.linear.search import (
 from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree
 from umpteen.progress import Verbose, progress_bar
-from umpteen.splitting import learned_labels, validation_split
+from umpteen.splitting import validation_split
 from umpteen.storage import storable
 from umpteen.trees import Hierarchy, grow, label_representation
 from umpteen.validation import (
@@ -43,6 +43,7 @@ from umpteen.validation import (
     check_rows,
 )
 
+_MOST_EXPLAINED = 100  # labels among which the probability of one is looked for
 _TEXT_WEIGHT = 0.1  # of label features, where there are too few samples to choose it
 _ANY_NUMBER = 2**31 - 1
 
@@ -52,7 +53,7 @@ def _at_least(kind: type, least: float) -> Interval:
 
 
 @storable(version=2, upgrades={1: upgrade_from_1})
-class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
+class LabelTree(WeighsLabelFeatures, Explains, Estimates, LabelChanges):
     """Linear classifiers in a tree of labels: accurate, fast, small, and with explanations.
 
     Similar labels share a leaf. From the root down, classifiers decide which nodes a sample
@@ -192,31 +193,35 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         """
         X, k = check_features(X), check_k(k)
         validation = check_rows(validation, X.shape[0], "validation")
-        trial = self._fit(X, Y, label_features, validation)
-        return trial._topk(X[validation], min(k, self.n_labels_))
+        return self._fit(X, Y, label_features, validation, min(k, np.shape(Y)[-1]))
 
     def _fit(
-        self, X: Any, Y: Any, label_features: Any, validation: npt.NDArray[np.bool_] | None
-    ) -> "LabelTree":
-        """Fit on all samples; return a model that has not seen the validation split."""
+        self, X: Any, Y: Any, label_features: Any, validation: npt.NDArray[np.bool_] | None,
+        k: int = 20,
+    ) -> TopK:  # fmt: skip
+        """Fit on all samples; return answers to the validation split, without having seen it."""
         X, Y = self._check_fit(X, Y)
-        texts = self._check_label_features(label_features)
+        texts = self._check_label_features(label_features, Y)
         if self.max_memory is not None:
             check_budget(self.estimate(X, Y), self.max_memory)
         X = as_csr(X)
         seeds = check_random_state(self.random_state).randint(_ANY_NUMBER, size=self.n_trees)
-        recipe = self._used_recipe()
-        if validation is None and texts is not None and recipe.label_text_weight == "auto":
+        chooses = texts is not None and self._used_recipe().label_text_weight == "auto"
+        given = validation is not None
+        if validation is None and chooses:
             validation = validation_split(X, Y, int(seeds[0]))
         both = [self._fit_tree(X, Y, texts, int(seed), validation) for seed in seeds]
         trial = copy(self)
         self.trees_ = [tree for tree, _ in both]
         trial.trees_ = [without or tree for tree, without in both]
-        if texts is not None:
-            texts = replace(texts, weight=self._weight_of(texts, X, Y, trial.trees_, validation))
-        self.newcomers_ = trial.newcomers_ = None
+        self.newcomers_ = trial.newcomers_ = self.label_texts_ = trial.label_texts_ = None
+        k = min(k, self.n_labels_)
+        if chooses and validation is not None and Y[~validation].nnz:
+            chosen = self._choose(texts, X, Y, trial.trees_, validation, k)
+            self.label_texts_ = chosen.texts
+            return chosen.answers
         self.label_texts_ = trial.label_texts_ = texts
-        return trial
+        return trial._topk(X[validation if given else slice(0)], k)
 
     def predict_topk(self, X: Any, k: int = 5, beam_width: int | None = None) -> TopK:
         """Return the `k` best labels of each sample; a wider beam looks at more of the tree."""
@@ -236,8 +241,13 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         label = check_label(label, self.n_labels_)
         texts, search = self.label_texts_, self._search()
         if self.newcomers_ is not None and label in self.newcomers_.hierarchy.label_order:
-            return explain_newcomer(self.newcomers_, self.trees_[0], texts, x, label, search)
-        return explain_label(self.trees_, texts, x, label, search)
+            found = explain_newcomer(self.newcomers_, self.trees_[0], texts, x, label, search)
+        else:
+            found = explain_label(self.trees_, texts, x, label, search)
+        if not found.is_ranked:
+            return found
+        top = self._topk(x, min(_MOST_EXPLAINED, self.n_labels_))
+        return replace(found, score=float(top.scores[top.labels == label].sum()))
 
     def label_keywords(self, label: int, k: int = 10) -> list[tuple[int, float]]:
         """Return the `k` features with the largest weights for a label in its leaf."""
@@ -262,12 +272,12 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
         X, search = as_csr(X), self._search(beam_width)
         if self.label_texts_ is None:
             return TopK(*self._find(X, k, search))
-        best = self._find(X, max(k, self.label_texts_.n_candidates), search)
-        return TopK(*self.label_texts_.blend(X, best, k, self.n_jobs))
+        best = self._find(X, max(k, self.label_texts_.n_asked), search)
+        return TopK(*self.label_texts_.combine(X, best, k, self.n_jobs))
 
     def _scores_of(self, X: Features, candidates: csr_matrix) -> npt.NDArray[np.float32]:
         texts = self.label_texts_
-        if self.newcomers_ is not None or (texts is not None and texts.weight):
+        if self.newcomers_ is not None or (texts is not None and texts.is_used):
             return super()._scores_of(X, candidates)
         return score_candidates(self.trees_, as_csr(X), candidates, self._search())
 
@@ -309,18 +319,14 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
             max_leaf=self.max_leaf, seed=seed, n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
 
-    def _weight_of(
-        self, texts: LabelTexts, X: csr_matrix, Y: csr_matrix, trees: list[Tree],
-        validation: npt.NDArray[np.bool_] | None,
-    ) -> float:  # fmt: skip
-        chosen = self._used_recipe().label_text_weight
-        if not isinstance(chosen, str):
-            return float(chosen)
-        if validation is None or not validation.any() or Y[~validation].nnz == 0:
-            return _TEXT_WEIGHT
-        best = search_trees(trees, X[validation], texts.n_candidates, self._search())
-        expected, _ = learned_labels(Y, validation)  # others only their texts can find
-        return choose_weight(texts, X[validation], expected, best, self.n_jobs)
+    def _choose(
+        self, texts: LabelTexts | None, X: csr_matrix, Y: csr_matrix, trees: list[Tree],
+        validation: npt.NDArray[np.bool_], k: int,
+    ) -> ValidatedTexts:  # fmt: skip
+        """Decide by a validation split, which `trees` have not seen, how label texts count."""
+        assert texts is not None
+        best = search_trees(trees, X[validation], max(k, texts.n_candidates), self._search())
+        return choose(texts, X, Y, validation, best, k, self.n_jobs)
 
     def _search(self, beam_width: int | None = None) -> Search:
         recipe, width = self._used_recipe(), int(beam_width or self.beam_width)
@@ -339,10 +345,13 @@ class LabelTree(LearnsFromLabelFeatures, Explains, Estimates, LabelChanges):
             seed=seed,
         )
 
-    def _check_label_features(self, label_features: Any) -> LabelTexts | None:
+    def _check_label_features(self, label_features: Any, Y: csr_matrix) -> LabelTexts | None:
         if label_features is None:
             return None
         features = check_features(
             label_features, n_features=self.n_features_in_, name="label_features"
         )
-        return LabelTexts.of(features, self.n_labels_)
+        counts = np.bincount(Y.indices, minlength=self.n_labels_)
+        weight = self._used_recipe().label_text_weight
+        texts = LabelTexts.of(features, counts)
+        return replace(texts, weight=_TEXT_WEIGHT if isinstance(weight, str) else float(weight))

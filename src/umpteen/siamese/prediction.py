@@ -11,9 +11,9 @@ from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
+from umpteen.ranking import QuadraticRanker
 from umpteen.siamese.evidence import Evidence, Scoring
 from umpteen.siamese.lexical import LexicalIndex
-from umpteen.siamese.ranker import QuadraticRanker
 from umpteen.siamese.shortlist import distinct
 from umpteen.siamese.tower import FloatArray, IntArray, Tower
 from umpteen.validation import as_csr, unit_rows

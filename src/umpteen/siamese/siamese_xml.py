@@ -27,6 +27,7 @@ from umpteen.metrics.propensity import LabelCounts, label_worth
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.device import find_device
 from umpteen.progress import Verbose
+from umpteen.ranking import QuadraticRanker
 from umpteen.search.vectors import check_ids
 from umpteen.siamese.companion import Companion, FusedScores
 from umpteen.siamese.evidence import Scoring
@@ -38,7 +39,6 @@ from umpteen.siamese.label_features import (
 )
 from umpteen.siamese.lexical import LexicalIndex
 from umpteen.siamese.prediction import ByWorth, FixedWeights, LearnedWeights, Predictor
-from umpteen.siamese.ranker import QuadraticRanker
 from umpteen.siamese.recipe import MODULES, SiameseRecipe, upgrade_from_1
 from umpteen.siamese.tower import Tower
 from umpteen.siamese.training import TowerSettings, TrainingSet, completed, train_tower

@@ -9,8 +9,8 @@ from scipy.sparse import csr_matrix
 from umpteen.base import TopK
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.metrics.hits import found_in
+from umpteen.ranking import QuadraticRanker
 from umpteen.siamese.prediction import Predictor
-from umpteen.siamese.ranker import QuadraticRanker
 from umpteen.siamese.tower import FloatArray, IntArray
 
 FEWEST_SAMPLES = 2_000  # with fewer, weights are fixed

@@ -22,10 +22,8 @@ MOVED: dict[tuple[str, str], tuple[str, str]] = {
         "umpteen.siamese.companion",
         "DecisionTrees",
     ),
-    ("umpteen.siamese.quadratic_judge", "QuadraticJudge"): (
-        "umpteen.siamese.ranker",
-        "QuadraticRanker",
-    ),
+    ("umpteen.siamese.quadratic_judge", "QuadraticJudge"): ("umpteen.ranking", "QuadraticRanker"),
+    ("umpteen.siamese.ranker", "QuadraticRanker"): ("umpteen.ranking", "QuadraticRanker"),
     ("umpteen.neural.recipes", "Recipe"): ("umpteen.neural.blueprints", "Blueprint"),
     ("umpteen.softmax.settings", "Recipe"): ("umpteen.softmax.settings", "SoftmaxRecipe"),
 }

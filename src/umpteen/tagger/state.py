@@ -9,6 +9,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.base import ExtremeClassifier, KnowsFeatures, TopK, is_able
+from umpteen.data import LabelVocabulary
+from umpteen.errors import ParameterError
 from umpteen.metrics.hits import found_in
 from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers
 from umpteen.tagger.label_names import LabelNames
@@ -36,6 +38,8 @@ class State:
     validated: ValidatedAnswers | None
     thresholds: Thresholds | None
     replay: Replay
+    vocabulary: LabelVocabulary | None
+    trials: dict[str, float]
 
     def features(self, texts: list[str]) -> csr_matrix:
         """Return the features of texts, one row each."""
@@ -56,6 +60,15 @@ class State:
     def words(self) -> Words:
         """The words that features stand for."""
         return Words(self.vectorizer)
+
+    @cached_property
+    def parents(self) -> csr_matrix:
+        """The broader labels of each label, as the vocabulary has them."""
+        if self.vocabulary is None:
+            raise ParameterError(
+                "this tagger has no hierarchy of labels: fit(..., vocabulary=) gives it one"
+            )
+        return self.vocabulary.parents(self.label_names.names)
 
     def _supported(self, X: csr_matrix, top: TopK) -> TopK:
         """Take away the answers that no word of the text speaks for.

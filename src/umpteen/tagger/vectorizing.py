@@ -1,5 +1,7 @@
 """Texts of samples and of labels as features of one vocabulary, and the words of features."""
 
+import re
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -7,15 +9,57 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen.base import ExtremeClassifier, LearnsFromLabelFeatures, is_able
+from umpteen.base import ExtremeClassifier, LearnsFromLabelFeatures, WeighsLabelFeatures, is_able
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.text import Vectorizer
+from umpteen.text.names import words_of_name
 from umpteen.text.vocabulary import Vocabulary
 from umpteen.validation import as_csr, check_features
 
+_WORD = re.compile(r"[^\W\d_]{2}")  # two letters in a row
+
+
+def label_texts_of(
+    names: list[str], classifier: ExtremeClassifier, given: Mapping[str, str] | str | None
+) -> list[str] | None:
+    """Return the text of each label: as given, its name, or None if no label has a text.
+
+    Names are used if the classifier finds out by itself whether they help, or on request.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        if not is_able(classifier, LearnsFromLabelFeatures):
+            raise ParameterError(
+                f"{type(classifier).__name__} does not learn from texts of labels: leave out "
+                "label_texts, or use a LabelTree"
+            )
+        return [_named(name, given.get(name, "")) for name in names]
+    tries = is_able(classifier, WeighsLabelFeatures)
+    wanted = given == "names" and is_able(classifier, LearnsFromLabelFeatures)
+    texts = [_named(name, "") for name in names] if tries or wanted else []
+    return texts if any(texts) else None
+
+
+def _named(name: str, text: str) -> str:
+    """A label's text after the words of its name, unless the text has them or the name is a code.
+
+    >>> (
+    ...     _named("re.split", "Split by a pattern."),
+    ...     _named("n00001740", "entity"),
+    ...     _named("b-tree", ""),
+    ... )
+    ('re split Split by a pattern.', 'entity', 'b tree')
+    """
+    words = words_of_name(name)
+    lower = text.lower()
+    if not _WORD.search(words) or (text and all(word in lower for word in words.lower().split())):
+        return text
+    return f"{words} {text}".strip()
+
 
 def read_texts(
-    vectorizer: Any, classifier: ExtremeClassifier, texts: list[str], own_texts: list[str] | None
+    vectorizer: Any, texts: list[str], own_texts: list[str] | None
 ) -> tuple[csr_matrix, dict[str, csr_matrix]]:
     """Fit the vectorizer; the features of samples, and what `fit` takes besides.
 
@@ -25,11 +69,6 @@ def read_texts(
     """
     if own_texts is None:
         return as_csr(check_features(vectorizer.fit_transform(texts))), {}
-    if not is_able(classifier, LearnsFromLabelFeatures):
-        raise ParameterError(
-            f"{type(classifier).__name__} does not learn from texts of labels: leave out "
-            "label_texts, or use a LabelTree"
-        )
     if isinstance(vectorizer, Vectorizer) and vectorizer.hashing is None:
         words = {word for text in own_texts for word in vectorizer.words(text)}
         vectorizer.set_params(spare=vectorizer.spare + len(words))

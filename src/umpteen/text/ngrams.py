@@ -72,6 +72,12 @@ def table_faults(table: Table) -> Iterator[str]:
         yield f"has slots that do not lead to its {len(keys)} hashes"
 
 
+def hash_words(words: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """Return the hash of each of these words, which are words as `read_words` finds them."""
+    hashes, _, ends = read_words(*utf8(list(words)), letters(), EMPTY)
+    return np.asarray(hashes[ends - 1])
+
+
 def stop_table(stop_words: Sequence[str] | None) -> Table:
     """Return the hashes of words to pass over."""
     if not stop_words:

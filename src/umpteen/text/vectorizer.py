@@ -9,15 +9,28 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import parallel
 from umpteen.errors import FeaturesError, NotFittedError, ParameterError
+from umpteen.kernels.hashing import places
+from umpteen.kernels.morphology import count_forms, weigh_forms
 from umpteen.kernels.ngrams import count_texts
 from umpteen.kernels.tfidf import find_columns, weigh_texts
 from umpteen.storage import Shape, Size, Sizes, Within, storable
+from umpteen.text.languages import check_language, main_languages
 from umpteen.text.letters import letters
-from umpteen.text.ngrams import EMPTY, Table, blocks, named_ngrams, stop_table, table_faults, utf8
+from umpteen.text.morphology import FORMS, Morphology, as_spelled, words_of
+from umpteen.text.ngrams import (
+    EMPTY,
+    Table,
+    blocks,
+    hash_words,
+    named_ngrams,
+    stop_table,
+    table_faults,
+    utf8,
+)
 from umpteen.text.vocabulary import Counts, Vocabulary
 from umpteen.validation import N_JOBS, check_parameters, check_texts
 
@@ -31,7 +44,12 @@ def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
             parameters[new] = parameters.pop(old)
 
 
-@storable(version=2, upgrades={1: _from_1})
+def _from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    if state:
+        state.setdefault("morphology_", None)
+
+
+@storable(version=3, upgrades={1: _from_1, 2: _from_2})
 class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """A vectorizer that turns texts of any language into TF-IDF features of words and bigrams.
 
@@ -62,6 +80,12 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         its hash modulo this number (words use one half of the columns, longer n-grams the other).
         Use it for endless vocabularies, and for words that come only after `fit`. Features in the
         same column cannot be distinguished.
+    language : ISO 639-1 code such as "fi", whose stems are used (see `forms`); "auto" finds the
+        language, or the languages of a mixed corpus, by the function words of the texts. Only
+        distinct words are stemmed, so it costs little. The default, None, leaves words as they are.
+    forms : with a language, `"stems"` makes one feature of all words with the same stem, named by
+        the shortest of them; `"both"` adds features of stems to those of words; `"characters"` adds
+        sequences of four and five characters, for compounds and for any language.
     stop_words : list of words to ignore; bigrams skip them. "don't" ignores "don" and "t". The
         default is None: a list is for one language, while idf lowers the weight of frequent words
         in all languages.
@@ -84,6 +108,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         "min_df_ngrams": [Interval(Integral, 1, None, closed="left")],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "hashing": [Interval(Integral, 2, 2**31 - 1, closed="both"), None],
+        "language": [str, None],
+        "forms": [StrOptions(set(FORMS))],
         "stop_words": [list, tuple, None],  # a set could not be saved
         "sublinear": ["boolean"],
         "spare": [Interval(Integral, 0, None, closed="left")],
@@ -95,6 +121,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     idf_: Annotated[npt.NDArray[np.float32], Shape("features"), Within(1e-15, 1e15)]
     vocabulary_: Vocabulary | None  # None if hashing
     stop_table_: Table
+    morphology_: Morphology | None
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: words that have no column."""
@@ -122,6 +149,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         min_df_ngrams: int = 2,
         max_features: int | None = None,
         hashing: int | None = None,
+        language: str | None = None,
+        forms: str = "stems",
         stop_words: Sequence[str] | None = None,
         sublinear: bool = True,
         spare: int = 0,
@@ -133,6 +162,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.min_df_ngrams = min_df_ngrams
         self.max_features = max_features
         self.hashing = hashing
+        self.language = language
+        self.forms = forms
         self.stop_words = stop_words
         self.sublinear = sublinear
         self.spare = spare
@@ -145,15 +176,20 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         if not texts:
             raise FeaturesError("there are no texts to learn words from: the list is empty")
         stops = stop_table(self.stop_words)
+        morphology, words = self._learn_forms(texts, stops)
 
         def count(block: list[str]) -> Counts:
+            if morphology is not None:
+                return *count_forms(*morphology.read(block, stops), self.ngrams), as_spelled({})
             return count_texts(  # type: ignore[no-any-return]
                 *utf8(block), letters(), stops, self.ngrams, self.hashing or 0
             )
 
         counts = parallel.run(count, blocks(texts), n_jobs=self.n_jobs)
+        if morphology is not None:
+            counts[0] = *counts[0][:2], as_spelled(morphology.names(words))
         vocabulary, n_texts = self._learn(counts, len(texts))
-        self.vocabulary_, self.stop_table_ = vocabulary, stops
+        self.vocabulary_, self.stop_table_, self.morphology_ = vocabulary, stops, morphology
         idf = np.log((1 + len(texts)) / (1 + n_texts)) + 1
         weights = idf * np.where(self._is_multiword(len(idf)), self.ngram_weight, 1)
         of_new_words = np.full(self.spare, np.log(1 + len(texts)) + 1)
@@ -174,11 +210,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self._check_fitted()
         if self.vocabulary_ is None:
             return self  # hashing knows all words
-        new: dict[int, str] = {}
-        for text in check_texts(texts):
-            words, hashes, shorter = named_ngrams(text, 1, self.stop_table_)
-            columns = find_columns(hashes, shorter, *self._table(), self.n_features_)
-            new |= {int(hashes[i]): words[i] for i in np.flatnonzero(columns < 0)}
+        new = self._new_words(check_texts(texts))
         kept = list(new)[: self.n_features_ - len(self.vocabulary_.ngrams)]
         self.vocabulary_ = self.vocabulary_.extended(
             [new[key] for key in kept], np.array(kept, np.uint64)
@@ -189,8 +221,14 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """Return a row of features for each text: float32, of length 1, columns in order."""
         self._check_fitted()
         texts = check_texts(texts)
+        morphology = self.morphology_
 
         def weigh(block: list[str]) -> tuple[Any, Any, Any]:
+            if morphology is not None:
+                return weigh_forms(  # type: ignore[no-any-return]
+                    *morphology.read(block, self.stop_table_), self.ngrams, *self._table(),
+                    self.idf_, self.n_first_, self.sublinear,
+                )  # fmt: skip
             return weigh_texts(  # type: ignore[no-any-return]
                 *utf8(block), letters(), self.stop_table_, self.ngrams, *self._table(), self.idf_,
                 self.n_first_, self.sublinear,
@@ -236,12 +274,43 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         {220259: 'squares', 374776: 'least', 677892: 'least squares'}
         """
         self._check_fitted()
-        names, hashes, shorter = named_ngrams(text, self.ngrams, self.stop_table_)
+        names, hashes, shorter = self._named_ngrams(text, self.ngrams)
         columns = find_columns(hashes, shorter, *self._table(), self.n_features_).tolist()
         named: dict[int, dict[str, None]] = {}  # a dict keeps each name once, in order
         for column, name in zip(columns, names, strict=True):
             named.setdefault(column, {})[name] = None
         return {column: " | ".join(named[column]) for column in sorted(named) if column >= 0}
+
+    def _learn_forms(
+        self, texts: list[str], stop_words: Table
+    ) -> tuple[Morphology | None, list[str]]:
+        """What words stand for, if a language is given or found, and the words."""
+        if self.language is None:
+            return None, []
+        languages = [self.language] if self.language != "auto" else main_languages(texts)
+        if not languages:
+            return None, []
+        words = words_of(blocks(texts), languages, stop_words)
+        return Morphology(self.forms, languages).extended(words), list(words)
+
+    def _named_ngrams(self, text: str, longest: int) -> tuple[list[str], Any, Any]:
+        if self.morphology_ is None:
+            return named_ngrams(text, longest, self.stop_table_)
+        return self.morphology_.named_ngrams(text, longest, self.stop_table_)
+
+    def _new_words(self, texts: list[str]) -> dict[int, str]:
+        """Words of texts that have no column, by hash."""
+        if self.morphology_ is not None:
+            words = words_of([texts], self.morphology_.languages, self.stop_table_)
+            at = places(hash_words(list(words)), *self.morphology_.words)
+            unknown = [word for word, number in zip(words, at, strict=True) if number < 0]
+            self.morphology_ = self.morphology_.extended({word: words[word] for word in unknown})
+        new: dict[int, str] = {}
+        for text in texts:
+            names, hashes, shorter = self._named_ngrams(text, 1)
+            columns = find_columns(hashes, shorter, *self._table(), self.n_features_)
+            new |= {int(hashes[i]): names[i] for i in np.flatnonzero(columns < 0)}
+        return {key: name for key, name in new.items() if "*" not in name}
 
     def _learn(
         self, counts: list[Counts], n_texts: int
@@ -275,8 +344,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-        others = {"max_features": None, "min_df": 1, "spare": 0}
+        others: dict[str, Any] = {"max_features": None, "min_df": 1, "spare": 0}
         given = [name for name, usual in others.items() if getattr(self, name) != usual]
+        check_language(self.language)
+        if self.hashing is not None and self.language is not None:
+            given.append("language")
         if self.hashing is not None and given:
             raise ParameterError(
                 f"hashing={self.hashing} keeps every word, which leaves no meaning to "

@@ -13,8 +13,8 @@ def load_pydocs() -> Dataset:
     """Return the documentation of this Python and its libraries as a data set, cached on disk.
 
     A separate Python interpreter collects the data, so every process of the same installation
-    gets the same data set. The ids of test samples start with `see-also/` (what other objects say
-    about this one) or `sentence/` (a sentence that train does not have).
+    gets the same data set. Ids start with `sentence/` (from the docstring of the object) or
+    `see-also/` (what other objects say about it); all samples of dev and test are of that kind.
     """
     collection = cached(collect)
     train, dev, test = (collection.splits[name] for name in ("train", "dev", "test"))

@@ -1,10 +1,10 @@
 """Docstrings become samples: sentences with the objects they describe, in three splits.
 
 A sentence under several objects is one sample with several labels; one under more than
-`_MAX_LABELS` is boilerplate and left out. Summaries are for training, so that every label has a
-training sample; of the other sentences one in twenty goes to dev, one in twenty to test, chosen
-by a checksum of the text. Test also gets what *other* objects say of an object in their See Also,
-except where those words stand in some docstring as they are: that would only test memory.
+`_MAX_LABELS` is boilerplate and left out. What an object's own docstring says is for training. What
+*other* objects say of it in their See Also is how somebody would ask for it: a third of these lines
+is for training as well, a sixth for dev and half for test, chosen by a checksum of the text. Lines
+that stand in some docstring as they are would only test memory, and are left out.
 """
 
 import re
@@ -17,6 +17,7 @@ from umpteen.data.pydocs.docstrings import Document, read_docstring
 from umpteen.data.samples import Samples
 
 _MAX_LABELS = 10
+_SPLITS = ("train", "train", "dev", "test", "test", "test")  # of See Also lines
 
 
 class Collection(NamedTuple):
@@ -30,7 +31,6 @@ class Collection(NamedTuple):
 class _Sentence:
     text: str
     labels: set[str] = field(default_factory=set)
-    is_summary: bool = False
 
 
 def assemble(docstrings: Mapping[str, str], aliases: Mapping[str, str]) -> Collection:
@@ -38,15 +38,17 @@ def assemble(docstrings: Mapping[str, str], aliases: Mapping[str, str]) -> Colle
     read = {name: read_docstring(docstrings[name]) for name in sorted(docstrings)}
     documents = {name: document for name, document in read.items() if document}
     described = _described(documents)
-    splits = _split(described)
-    taught = {name for sentence in splits["train"].values() for name in sentence.labels}
+    taught = {name for sentence in described.values() for name in sentence.labels}
     mentioned = _mentioned(documents, aliases, taught)
-    fresh = {key: mentioned[key] for key in mentioned if key not in described}
+    splits: dict[str, dict[str, _Sentence]] = {"train": {}, "dev": {}, "test": {}}
+    for key, sentence in mentioned.items():
+        if key not in described:
+            splits[_SPLITS[crc32(key.encode()) % len(_SPLITS)]][key] = sentence
     return Collection(
         splits={
-            "train": _samples(splits["train"]),
-            "dev": _samples(splits["dev"]),
-            "test": _samples(splits["test"], fresh),
+            "train": _samples(described, splits["train"]),
+            "dev": _samples({}, splits["dev"]),
+            "test": _samples({}, splits["test"]),
         },
         label_texts={name: documents[name].summary for name in sorted(taught)},
     )
@@ -61,9 +63,7 @@ def _described(documents: Mapping[str, Document]) -> dict[str, _Sentence]:
     found: dict[str, _Sentence] = {}
     for name, document in documents.items():
         for text in [document.summary, *document.sentences]:
-            sentence = found.setdefault(_key(text), _Sentence(text))
-            sentence.labels.add(name)
-            sentence.is_summary |= text is document.summary
+            found.setdefault(_key(text), _Sentence(text)).labels.add(name)
     return _without_boilerplate(found)
 
 
@@ -99,24 +99,6 @@ def _without_boilerplate(sentences: dict[str, _Sentence]) -> dict[str, _Sentence
         for key, sentence in sentences.items()
         if key and len(sentence.labels) <= _MAX_LABELS
     }
-
-
-def _split(sentences: dict[str, _Sentence]) -> dict[str, dict[str, _Sentence]]:
-    splits: dict[str, dict[str, _Sentence]] = {"train": {}, "dev": {}, "test": {}}
-    taught: set[str] = set()
-    for key, sentence in sorted(sentences.items(), key=lambda item: _split_of(*item) != "train"):
-        split = _split_of(key, sentence)
-        if not sentence.labels <= taught:
-            split = "train"
-        if split == "train":
-            taught |= sentence.labels
-        splits[split][key] = sentence
-    return splits
-
-
-def _split_of(key: str, sentence: _Sentence) -> str:
-    draw = crc32(key.encode()) % 20
-    return "train" if sentence.is_summary or draw > 1 else ("dev", "test")[draw]
 
 
 def _samples(*groups: dict[str, _Sentence]) -> Samples:

@@ -22,7 +22,7 @@ from umpteen.data.samples import Samples
 from umpteen.progress import status_line
 from umpteen.writing import open_to_write
 
-COLLECTOR_VERSION = 4  # raise it with any change to what is collected
+COLLECTOR_VERSION = 5  # raise it with any change to what is collected
 
 
 def cached(collect: Callable[[], bytes]) -> Collection:

@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from umpteen import parallel
 from umpteen.kernels.label_evidence import quadratic_probabilities, quadratic_terms
 from umpteen.storage import Shape, Sizes, storable
 
@@ -63,6 +64,16 @@ class QuadraticRanker:
         n_candidates: npt.NDArray[np.integer],
     ) -> "QuadraticRanker":
         """Fit by Newton's method to evidence (pairs, columns); each sample's pairs are in a row."""
+        with parallel.one_thread_each:  # threads of BLAS wait for a busy core for seconds
+            return cls._fitted(evidence, relevant, n_candidates)
+
+    @classmethod
+    def _fitted(
+        cls,
+        evidence: FloatArray,
+        relevant: npt.NDArray[np.bool_],
+        n_candidates: npt.NDArray[np.integer],
+    ) -> "QuadraticRanker":
         means, scales = evidence.mean(axis=0), evidence.std(axis=0)
         scales = np.where(scales > 0, scales, 1).astype(np.float32)
         pairs = _Pairs(evidence, relevant, n_candidates, means, scales)

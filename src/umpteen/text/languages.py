@@ -1,0 +1,235 @@
+# ruff: noqa: RUF001 (letters of other alphabets)
+"""Languages with a Snowball stemmer, and which of them a text is written in."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from umpteen.errors import ParameterError
+from umpteen.kernels.languages import count_function_words
+from umpteen.text.letters import letters
+from umpteen.text.ngrams import EMPTY, Table, hash_words, table, utf8
+
+_FEWEST = 0.08  # share of function words in a text of a language
+_FEWEST_WORDS = 2
+_OFTEN = 0.05  # share of texts in a language for it to be one of a mixed corpus
+_MOST_ASKED = 2_000  # texts that decide about the languages of a corpus
+
+# ISO 639-1 code: the name of the stemmer, and frequent words that hardly mean anything.
+_LANGUAGES: dict[str, tuple[str, str]] = {
+    "ar": (
+        "arabic",
+        "في من على إلى عن أن التي الذي هذا هذه ما لا كان مع أو بعد كل ذلك بين هو",
+    ),
+    "ca": (
+        "catalan",
+        "de la el i que a les en els per un amb del una no és al es dels són com més",
+    ),
+    "cs": (
+        "czech",
+        "a v na se je že s z do o to i k pro ve jako za by od po které jsou při podle",
+    ),
+    "da": (
+        "danish",
+        "og i at det er en til af på for med de der den som ikke et har om fra ved",
+    ),
+    "de": (
+        "german",
+        "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als "
+        "auch es an werden aus er hat dass sie nach wird bei wie oder zur zum",
+    ),
+    "el": (
+        "greek",
+        "και το της να του η την των ο με που για από τα τους είναι στην σε ότι στο",
+    ),
+    "en": (
+        "english",
+        "the of and to in a is that for it as was with be by on not he his but at are this "
+        "have from or which you an they were how do can what i my",
+    ),
+    "eo": (
+        "esperanto",
+        "la de kaj en al estas ke por kun ne li ili per sur ĉi kiel tiu kiu pri",
+    ),
+    "es": (
+        "spanish",
+        "de la que el en y a los se del las un por con no una su para es al lo como más o "
+        "pero sus le ha",
+    ),
+    "et": (
+        "estonian",
+        "ja on ei et kui see ta oli ka aga oma nii mis kes ning seda välja siis või",
+    ),
+    "eu": (
+        "basque",
+        "eta da ez ere bat du dira dute zen hau izan zuen hori baina edo beste dela",
+    ),
+    "fa": (
+        "persian",
+        "و در به از که این را با است برای آن یک خود تا بر هم نیز می های شد",
+    ),
+    "fi": (
+        "finnish",
+        "ja on ei että oli se hän mutta ovat kun myös joka tai mitä onko kuin niin sen jos "
+        "siitä ole mistä mikä olisi sekä voi miten kuka",
+    ),
+    "fr": (
+        "french",
+        "de la le et les des en un du une que est pour qui dans par plus pas au sur ne se il "
+        "ce avec sont aux ou cette",
+    ),
+    "ga": (
+        "irish",
+        "an na agus ar i a is go le ag do sé sí bhí tá as leis chun atá ach seo sin",
+    ),
+    "hi": (
+        "hindi",
+        "के का की में है और से को पर यह एक ने हैं कि भी लिए था नहीं तो हो",
+    ),
+    "hu": (
+        "hungarian",
+        "a az és hogy nem is egy ez meg volt csak de ha már vagy mint még azt kell",
+    ),
+    "hy": (
+        "armenian",
+        "և է են որ մի իր այս այդ հետ համար եւ մեջ չի էր նա որը ինչ մասին",
+    ),
+    "id": (
+        "indonesian",
+        "yang dan di ke dari untuk dengan pada ini itu dalam tidak akan oleh adalah",
+    ),
+    "it": (
+        "italian",
+        "di e il la che in a per un del della dei delle con le è una i si da non al lo gli "
+        "nel alla sono dell ed",
+    ),
+    "lt": (
+        "lithuanian",
+        "ir kad yra į su iš tai ne o bet kaip buvo apie nuo dėl po jo ar už prie",
+    ),
+    "ne": (
+        "nepali",
+        "छ र को मा पनि ले यो हो गर्न भएको लागि त्यो छन् थियो एक गरेको",
+    ),
+    "nl": (
+        "dutch",
+        "de en van het een in is dat op te met voor niet die zijn aan er als ook bij of door "
+        "naar uit om",
+    ),
+    "no": (
+        "norwegian",
+        "og i det er på som en til av for at med de ikke har et om fra ble ved å",
+    ),
+    "pl": (
+        "polish",
+        "i w na z się do że nie jest o to od po jak za dla przez oraz ale są co jego",
+    ),
+    "pt": (
+        "portuguese",
+        "de a o que e do da em um para com não uma os no se na por mais as dos ao das à são",
+    ),
+    "ro": (
+        "romanian",
+        "de și în a la cu pe care din un nu o este că să pentru mai sau sunt prin",
+    ),
+    "ru": (
+        "russian",
+        "и в не на что с по как он это из но для от за его так же к при или бы у",
+    ),
+    "sr": (
+        "serbian",
+        "и у је да се на за од са су не о као то који u je da se na za od su ne koji",
+    ),
+    "st": (
+        "sesotho",
+        "le ho ya ba ka ke e o ha tsa wa hore mo ea tse ntho bane",
+    ),
+    "sv": (
+        "swedish",
+        "och i att det som en på är av för med till den har de inte ett om från vid",
+    ),
+    "ta": (
+        "tamil",
+        "ஒரு மற்றும் என்று இந்த என அது அந்த இது உள்ள போன்ற என்ற வேண்டும் இல்லை",
+    ),
+    "tr": (
+        "turkish",
+        "ve bir bu da de için ile çok olarak ne daha olan gibi ama en var sonra kadar",
+    ),
+    "yi": (
+        "yiddish",
+        "און איז די אין פון צו דער דאס ער מיט אויף האט נישט וואס אז זיי",
+    ),
+}
+
+CODES = tuple(sorted(_LANGUAGES))
+
+
+def stemmer_name(language: str) -> str:
+    """Return the name of Snowball's stemmer of a language, by its ISO 639-1 code.
+
+    >>> stemmer_name("fi")
+    'finnish'
+    """
+    if language not in _LANGUAGES:
+        raise ParameterError(
+            f"language={language!r} has no stemmer; expected one of {', '.join(CODES)}, "
+            "'auto', or None to leave words as they are"
+        )
+    return _LANGUAGES[language][0]
+
+
+def check_language(language: str | None) -> None:
+    """Raise an error unless there is a stemmer for a language, or it is "auto" or None."""
+    if language not in (None, "auto"):
+        stemmer_name(language)
+
+
+def languages_of(texts: list[str]) -> list[str | None]:
+    """Return the language of each text, None if its function words do not tell.
+
+    >>> languages_of(["It is not that cold in the house", "Es ist nicht kalt im Haus", "pytest"])
+    ['en', 'de', None]
+    """
+    found = _numbers_of(texts)
+    return [None if number < 0 else CODES[number] for number in found.tolist()]
+
+
+def main_languages(texts: Sequence[str]) -> list[str]:
+    """Return the languages of a corpus, the most frequent first: those of a twentieth of its texts.
+
+    At most 2,000 texts are looked at, evenly spaced. The list is empty if hardly any text has
+    function words of any language, or if most texts are without a language.
+
+    >>> main_languages(["the cat is on the mat", "die Katze ist auf der Matte"])
+    ['de', 'en']
+    """
+    step = -(-len(texts) // _MOST_ASKED) or 1
+    found = _numbers_of(list(texts[::step]))
+    counts = np.bincount(found[found >= 0], minlength=len(CODES))
+    order = np.argsort(-counts, kind="stable")
+    return [CODES[i] for i in order if counts[i] > _OFTEN * max(len(found), 1)]
+
+
+def _numbers_of(texts: list[str]) -> npt.NDArray[np.int64]:
+    if not texts:
+        return np.zeros(0, np.int64)
+    stops, masks = _function_words()
+    counts, n_words = count_function_words(*utf8(texts), letters(), EMPTY, stops, masks, len(CODES))
+    best = np.argmax(counts, axis=1)
+    most = counts[np.arange(len(texts)), best]
+    is_clear = (most >= _FEWEST_WORDS) & (most >= _FEWEST * n_words)
+    return np.where(is_clear, best, -1)
+
+
+@cache
+def _function_words() -> tuple[Table, npt.NDArray[Any]]:
+    """Hashes of the function words of all languages; bit i of a mask is language i."""
+    masks: dict[int, int] = {}
+    for number, code in enumerate(CODES):
+        for key in hash_words(_LANGUAGES[code][1].split()).tolist():
+            masks[key] = masks.get(key, 0) | 1 << number
+    return table(np.array(list(masks), np.uint64)), np.array(list(masks.values()), np.uint64)

@@ -1,0 +1,263 @@
+"""Forms of words: which words are one feature, and which features a word has besides its own.
+
+`"stems"` counts words of one stem as one word, named by the shortest of them. `"both"` keeps words
+as they are, and each also has the feature of its stem. `"characters"` adds sequences of four and
+five characters of a word, its ends included: they find the members of compounds.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Annotated, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from umpteen.kernels.hashing import places
+from umpteen.kernels.morphology import number_words, salted
+from umpteen.kernels.tokens import hash_ngrams, plan_ngrams
+from umpteen.storage import Shape, Sizes, storable
+from umpteen.text.languages import CODES, languages_of, stemmer_name
+from umpteen.text.letters import letters
+from umpteen.text.ngrams import (
+    EMPTY,
+    Table,
+    hash_words,
+    named_ngrams,
+    table,
+    table_faults,
+    utf8,
+)
+
+FORMS = ("stems", "both", "characters")
+_LENGTHS = (4, 5)  # of sequences of characters
+_MOST_CHARACTERS = 40  # of a word that sequences are taken from
+_NONE = np.uint64(0)
+_STEM, _SEQUENCE = np.uint64(0x452821E638D01377), np.uint64(0xBE5466CF34E90C6C)  # digits of pi
+
+Hashes = npt.NDArray[np.uint64]
+Forms = tuple[Hashes, npt.NDArray[np.int64], Hashes]  # bases, where extras begin, extras
+
+
+def _no_hashes() -> Hashes:
+    return np.zeros(0, np.uint64)
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Morphology:
+    """What each word of the training texts stands for, and how new words are treated.
+
+    Word i, whose hash is `words[1][i]`, stands for `bases[i]` in n-grams, and has the features
+    `extras[starts[i]:starts[i + 1]]` besides. The stem whose hash is `stems[1][j]` has the base
+    form `stem_bases[j]`.
+    """
+
+    forms: str
+    languages: list[str]
+    words: Table = EMPTY
+    bases: Annotated[Hashes, Shape("forms")] = field(default_factory=_no_hashes)
+    starts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    extras: Hashes = field(default_factory=_no_hashes)
+    stems: Table = EMPTY
+    stem_bases: Annotated[Hashes, Shape("stems")] = field(default_factory=_no_hashes)
+
+    def _faults(self, sizes: Sizes) -> Iterator[str]:
+        """Yield errors of a loaded object: tables that do not fit together."""
+        yield from table_faults(self.words)
+        yield from table_faults(self.stems)
+        if self.forms not in FORMS or not set(self.languages) <= set(CODES) or not self.languages:
+            yield f"has forms={self.forms!r} of the languages {self.languages}"
+        if len(self.words[1]) != len(self.bases) or len(self.stems[1]) != len(self.stem_bases):
+            yield "has tables of words and of base forms of different lengths"
+        starts, n = self.starts, len(self.bases)
+        if starts.shape != (n + 1,) or starts[0] != 0 or starts[-1] != len(self.extras):
+            yield f"has no {len(self.extras)} further features for {n} words"
+        elif (np.diff(starts) < 0).any():
+            yield "has words whose features end before they begin"
+
+    def of_words(self, words: Sequence[str], languages: Sequence[str]) -> Forms:
+        """Return what words stand for that are not in the table, each of a language."""
+        hashes = hash_words(words)
+        if self.forms == "characters":
+            found = [_sequences(word) for word in words]
+            starts = np.cumsum([0, *map(len, found)])
+            return hashes, starts, _hashes_of_sequences(list(chain.from_iterable(found)))
+        slots, keys = self.stems
+        at = places(_stem_hashes(words, languages), slots, keys)
+        bases = np.where(at >= 0, self.stem_bases[at] if len(self.stem_bases) else hashes, hashes)
+        if self.forms == "stems":
+            return bases, np.zeros(len(words) + 1, np.int64), _no_hashes()
+        return hashes, np.arange(len(words) + 1), salted(bases, _STEM)
+
+    def extended(self, languages: dict[str, str]) -> Self:
+        """Return the same with new words, given with their languages."""
+        words = sorted(languages, key=lambda word: (len(word), word))  # the shortest names a stem
+        of_each = [languages[word] for word in words]
+        made = self._with_stems(words, of_each)
+        bases, starts, extras = made.of_words(words, of_each)
+        return replace(
+            made,
+            words=table(np.append(self.words[1], hash_words(words))),
+            bases=np.append(self.bases, bases),
+            starts=np.append(self.starts, self.starts[-1] + starts[1:]),
+            extras=np.append(self.extras, extras),
+        )
+
+    def names(self, words: Sequence[str]) -> dict[int, str]:
+        """Return the name of each feature of words that are in the table.
+
+        >>> made = Morphology("both", ["en"]).extended({"flies": "en", "fly": "en"})
+        >>> sorted(made.names(["flies", "fly"]).values())
+        ['flies', 'fly', 'fly*']
+        """
+        hashes = hash_words(words)
+        named = dict(zip(hashes.tolist(), words, strict=True))
+        if self.forms == "characters":
+            every = list({part: None for word in words for part in _sequences(word)})
+            keys = _hashes_of_sequences(every).tolist()
+            return named | {key: f"*{part}*" for key, part in zip(keys, every, strict=True)}
+        if self.forms == "both":
+            bases = self.stem_bases[np.isin(self.stem_bases, hashes)]
+            stems = zip(salted(bases, _STEM).tolist(), bases.tolist(), strict=True)
+            return named | {key: f"{named[base]}*" for key, base in stems}
+        return named
+
+    def read(self, texts: list[str], stop_words: Table) -> tuple[Any, ...]:
+        """Return texts as `kernels.morphology` takes them: numbers of words, and their forms."""
+        encoded, ends = utf8(texts)
+        table = frozen(*self.words)
+        numbers, word_ends, _, spans = number_words(encoded, ends, letters(), stop_words, table)
+        words = spelled(encoded.tobytes(), spans) if len(spans) else []
+        languages = [self.languages[0]] * len(words)
+        if len(self.languages) > 1 and words:
+            of_texts = languages_of(texts)
+            at = np.searchsorted(ends, spans[:, 0], side="right")
+            languages = [self._own(of_texts[i]) for i in at]
+        own = frozen(self.bases, self.starts, self.extras)
+        return numbers, word_ends, own, frozen(*self.of_words(words, languages))
+
+    def named_ngrams(
+        self, text: str, longest: int, stop_words: Table
+    ) -> tuple[list[str], Hashes, npt.NDArray[np.int64]]:
+        """Return the n-grams of a text, named by its own words, hashes, and what they extend."""
+        words = named_ngrams(text, 1, stop_words)[0]
+        (language,) = languages_of([text]) if len(self.languages) > 1 else [None]
+        numbers = places(hash_words(words), *self.words)
+        bases, starts, extras = self.of_words(words, [self._own(language)] * len(words))
+        bases = np.where(numbers >= 0, np.append(self.bases, _NONE)[numbers], bases)
+        shorter, last, _ = plan_ngrams(np.array([len(words)]), longest)
+        names: list[str] = []
+        for prefix, word in zip(shorter.tolist(), last.tolist(), strict=True):
+            names.append(words[word] if prefix < 0 else f"{names[prefix]} {words[word]}")
+        hashes = hash_ngrams(bases, shorter, last)
+        for i, word in enumerate(words):
+            number = numbers[i]
+            own = self.extras[self.starts[number] : self.starts[number + 1]]
+            own = own if number >= 0 else extras[starts[i] : starts[i + 1]]
+            parts = _sequences(word) if self.forms == "characters" else [word]
+            names += [f"*{part}*" if self.forms == "characters" else f"{part}*" for part in parts]
+            hashes = np.append(hashes, own)
+        names = names[: len(hashes)]
+        return names, hashes, np.append(shorter, np.full(len(hashes) - len(shorter), -1))
+
+    def _own(self, language: str | None) -> str:
+        return language if language in self.languages else self.languages[0]  # type: ignore[return-value]
+
+    def _with_stems(self, words: list[str], languages: list[str]) -> Self:
+        if self.forms == "characters":
+            return self
+        keys, firsts = np.unique(_stem_hashes(words, languages), return_index=True)
+        new = places(keys, *self.stems) < 0
+        return replace(
+            self,
+            stems=table(np.append(self.stems[1], keys[new])),
+            stem_bases=np.append(self.stem_bases, hash_words(words)[firsts[new]]),
+        )
+
+
+def words_of(
+    blocks: Iterable[list[str]], languages: list[str], stop_words: Table
+) -> dict[str, str]:
+    """Return the different words of texts, and the language of each.
+
+    In a corpus of several languages, it is the language of most texts that have the word.
+    """
+    votes: dict[str, Counter[str]] = {}
+    for texts in blocks:
+        of_texts = languages_of(texts) if len(languages) > 1 else [languages[0]] * len(texts)
+        for code in set(of_texts):
+            chosen = [
+                text for text, of_text in zip(texts, of_texts, strict=True) if of_text == code
+            ]
+            vote = code if code in languages else languages[0]
+            for word in _different_words(chosen, stop_words):
+                votes.setdefault(word, Counter())[vote] += 1 if code is None else len(texts)
+    return {word: max(sorted(found), key=found.__getitem__) for word, found in votes.items()}
+
+
+def as_spelled(names: dict[int, str]) -> tuple[Hashes, npt.NDArray[np.uint8], Any]:
+    """Return names by their hashes as `kernels.ngrams.count_texts` returns words."""
+    encoded = [name.encode() for name in names.values()]
+    letters = np.frombuffer(b"".join(encoded), np.uint8)
+    return (
+        np.array(list(names), np.uint64),
+        letters,
+        np.cumsum([*map(len, encoded)], dtype=np.int64),
+    )
+
+
+def frozen(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    """Return read-only views: numba compiles once for arrays from anywhere."""
+    views = tuple(array.view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views
+
+
+def spelled(content: bytes, spans: npt.NDArray[np.int64]) -> list[str]:
+    """Return the words at these places."""
+    return [content[start:end].decode().lower() for start, end in spans.tolist()]
+
+
+def _different_words(texts: list[str], stop_words: Table) -> list[str]:
+    encoded, ends = utf8(texts)
+    _, _, _, spans = number_words(encoded, ends, letters(), stop_words, EMPTY)
+    return spelled(encoded.tobytes(), spans)
+
+
+def _stem_hashes(words: Sequence[str], languages: Sequence[str]) -> Hashes:
+    """The hash of each word's stem in its language."""
+    from Stemmer import Stemmer
+
+    found = np.zeros(len(words), np.uint64)
+    of_word = np.array(languages)
+    for language in set(languages):
+        rows = np.flatnonzero(of_word == language)
+        stemmer = Stemmer(stemmer_name(language), 0)
+        stems = stemmer.stemWords([words[i] for i in rows.tolist()])
+        found[rows] = salted(_text_hashes(stems), np.uint64(1 + CODES.index(language)))
+    return found
+
+
+def _sequences(word: str) -> list[str]:
+    """Sequences of characters of a word, each once; `_` stands for its beginning and end.
+
+    >>> _sequences("hiiri")
+    ['_hii', 'hiir', 'iiri', 'iri_', '_hiir', 'hiiri', 'iiri_']
+    """
+    if len(word) < _LENGTHS[0]:
+        return []
+    whole = f"_{word[:_MOST_CHARACTERS]}_"
+    parts = (whole[i : i + n] for n in _LENGTHS for i in range(len(whole) - n + 1))
+    return list(dict.fromkeys(parts))
+
+
+def _hashes_of_sequences(parts: list[str]) -> Hashes:
+    return np.asarray(salted(_text_hashes(parts), _SEQUENCE))
+
+
+def _text_hashes(texts: Sequence[str]) -> Hashes:
+    """Hashes of any texts without separators: an underscore makes a word of each."""
+    return hash_words([f"_{text}" for text in texts])
