@@ -137,8 +137,9 @@ def test_nothing_with_side_effects_is_imported():
 def test_is_large_and_every_label_can_be_learned(pydocs):
     assert pydocs.n_labels >= 5000
     assert len(pydocs.train) >= 15_000
-    assert len(pydocs.dev) >= 500
-    assert sum(name.startswith("see-also/") for name in pydocs.test.ids) >= 500
+    assert len(pydocs.dev) >= 300
+    assert len(pydocs.test) >= 500
+    assert all(name.startswith("see-also/") for name in [*pydocs.dev.ids, *pydocs.test.ids])
     figures = pydocs.describe().to_dict()["splits"]
     assert figures["train"]["n_labels"] == pydocs.n_labels
     assert figures["train"]["labels_per_sample_max"] <= 10
@@ -347,7 +348,7 @@ def test_see_also_lines_that_repeat_a_summary_are_left_out():
     docstrings = {
         "m.other": "Sort an array.",
         "m.one": f"The first thing.{see}sort an  array",
-        "m.two": f"The second thing.{see}Puts things in order.",
+        "m.two": f"The second thing.{see}Put things in order.",
     }
     test = assemble(docstrings, {}).splits["test"]
-    assert (test.texts, test.labels) == (["Puts things in order."], [["m.other"]])
+    assert (test.texts, test.labels) == (["Put things in order."], [["m.other"]])

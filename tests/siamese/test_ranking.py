@@ -14,9 +14,9 @@ from scipy.special import logsumexp
 import umpteen as um
 from tests.siamese.settings import siamese
 from umpteen.errors import ModelPathError
+from umpteen.ranking import QuadraticRanker
 from umpteen.siamese import ranker
 from umpteen.siamese.lexical import LexicalIndex
-from umpteen.ranking import QuadraticRanker
 
 N_CANDIDATES = 10
 

@@ -24,6 +24,19 @@ def fit(
     ],
     reading: Reading,
     label_texts: LabelTexts = None,
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Names and broader labels: SKOS, TSV or JSON Lines.",
+        ),
+    ] = None,
+    language: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE", help="Of the texts, such as fi; none: leave words as they are."
+        ),
+    ] = "auto",
     trees: Trees = 1,
     prune: Prune = 0.1,
     keep_texts: Annotated[
@@ -56,40 +69,47 @@ def fit(
     one step at the end. A file of matrices (xmc, svmlight) gives a model that answers with the
     numbers of labels.
     """
+    from umpteen.tagger import Tagger
+
     check_free(output)
     started = time.perf_counter()
     samples = reading.read_labelled(file)
     note_compiling(OF_FIT)
     classifier = new_classifier(samples.texts is not None, trees, prune, max_memory, seed, jobs)
     if samples.texts is None:
-        _refuse_text_options(file, label_texts, keep_texts)
+        _refuse_text_options(
+            file, label_texts=label_texts, keep_texts=keep_texts, vocabulary=vocabulary,
+            language=language != "auto",
+        )  # fmt: skip
         model = classifier.fit(samples.X, samples.Y)
     else:
-        model = _fit_texts(samples, classifier, label_texts, keep_texts, not no_calibrate, seed)
+        tagger = Tagger(
+            classifier, language=None if language == "none" else language,
+            calibrate=not no_calibrate, keep_texts=keep_texts, random_state=seed,
+        )  # fmt: skip
+        model = _fit_texts(tagger, samples, label_texts, vocabulary)
     model.save(output)
     _summarize(model, samples, output, time.perf_counter() - started, json)
 
 
 def _fit_texts(
-    samples: "Samples",
-    classifier: Any,
-    label_texts: Path | None,
-    keep_texts: bool,
-    calibrate: bool,
-    seed: int,
+    tagger: Any, samples: "Samples", label_texts: Path | None, vocabulary: Path | None
 ) -> Any:
-    from umpteen.data import read_label_texts
-    from umpteen.tagger import Tagger
+    from umpteen.data import read_label_texts, read_vocabulary
 
-    tagger = Tagger(classifier, calibrate=calibrate, keep_texts=keep_texts, random_state=seed)
-    texts = None if label_texts is None else read_label_texts(label_texts)
-    return tagger.fit(samples.texts, samples.labels, texts)
+    more: dict[str, Any] = {}
+    if label_texts is not None:
+        more["label_texts"] = read_label_texts(label_texts)
+    if vocabulary is not None:
+        more["vocabulary"] = read_vocabulary(vocabulary)
+    return tagger.fit(samples.texts, samples.labels, **more)
 
 
-def _refuse_text_options(file: Path, label_texts: Path | None, keep_texts: bool) -> None:
-    for option, given in (("--label-texts", label_texts), ("--keep-texts", keep_texts)):
-        if given:
-            raise UsageError(f"{option} is for files of texts, and {file} holds matrices")
+def _refuse_text_options(file: Path, **given: Any) -> None:
+    for option, value in given.items():
+        if value:
+            name = option.replace("_", "-")
+            raise UsageError(f"--{name} is for files of texts, and {file} holds matrices")
 
 
 def _summarize(

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from umpteen.data import Samples
 
 _SCORE = 5  # columns of the terminal
+Broader = Enum("Broader", {name: name for name in ("keep", "drop", "add")}, type=str)
 
 
 @reads_file
@@ -47,6 +49,10 @@ def predict(
     min_labels: Annotated[
         int, typer.Option(min=0, metavar="N", help="Fewest labels per text, sure or not.")
     ] = 0,
+    broader: Annotated[
+        Broader,
+        typer.Option(help="Broader labels of the vocabulary: keep, drop, or add them all."),
+    ] = Broader.keep,
     no_text: Annotated[
         bool, typer.Option("--no-text", help="Leave the texts out of the answers.")
     ] = False,
@@ -72,7 +78,7 @@ def predict(
     loaded = load_model(model, verify)
     if is_stdin(file) and os.isatty(stdin_descriptor()):
         say("type a text and press Enter; Ctrl-D ends")
-    limits = Limits(k, _threshold(threshold), min_labels)
+    limits = Limits(k, _threshold(threshold), min_labels, broader.value)
     records = _records(loaded, file, reading, limits)
     if no_text:
         records = ({**record, "text": None} for record in records)
@@ -109,6 +115,7 @@ class Limits(NamedTuple):
     k: int | None
     threshold: float | str | None
     min_labels: int
+    broader: str
 
 
 def _records(model: Any, file: Path, reading: Reading, limits: Limits) -> Iterator[dict[str, Any]]:

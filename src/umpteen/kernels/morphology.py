@@ -40,24 +40,24 @@ def number_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, table
 
 
 @inlined
-def _ngrams(numbers: Any, word_ends: Any, known: Any, new: Any, longest: int) -> Any:
+def _ngrams(numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int) -> Any:
     """What `read_ngrams` returns, of words that stand for others; extra features are last.
 
-    `known` and `new` are (base forms, where their extra features begin, extra features).
+    `learned` and `new` are (base forms, where their extra features begin, extra features).
     """
-    bases, starts, extras = known
+    bases, starts, extras = learned
     new_bases, new_starts, new_extras = new
-    n_known = len(bases)
+    n_learned = len(bases)
     words = np.empty(len(numbers), np.uint64)
     n_extra = 0
     for i in range(len(numbers)):
         number = numbers[i]
-        if number < n_known:
+        if number < n_learned:
             words[i] = bases[number]
             n_extra += starts[number + 1] - starts[number]
         else:
-            words[i] = new_bases[number - n_known]
-            n_extra += new_starts[number - n_known + 1] - new_starts[number - n_known]
+            words[i] = new_bases[number - n_learned]
+            n_extra += new_starts[number - n_learned + 1] - new_starts[number - n_learned]
     shorter, last, ngram_ends = plan_ngrams(word_ends, longest)
     hashes = hash_ngrams(words, shorter, last)
     n = len(hashes) + n_extra
@@ -73,12 +73,14 @@ def _ngrams(numbers: Any, word_ends: Any, known: Any, new: Any, longest: int) ->
             at += 1
         for word in range(first_word, word_ends[i]):
             number = numbers[word]
-            if number < n_known:
+            if number < n_learned:
                 for place in range(starts[number], starts[number + 1]):
                     all_shorter[at], all_last[at], all_hashes[at] = -1, word, extras[place]
                     at += 1
             else:
-                for place in range(new_starts[number - n_known], new_starts[number - n_known + 1]):
+                for place in range(
+                    new_starts[number - n_learned], new_starts[number - n_learned + 1]
+                ):
                     all_shorter[at], all_last[at], all_hashes[at] = -1, word, new_extras[place]
                     at += 1
         all_ends[i], first, first_word = at, ngram_ends[i], word_ends[i]
@@ -86,20 +88,20 @@ def _ngrams(numbers: Any, word_ends: Any, known: Any, new: Any, longest: int) ->
 
 
 @kernel
-def count_forms(numbers: Any, word_ends: Any, known: Any, new: Any, longest: int) -> Any:
+def count_forms(numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int) -> Any:
     """Return what `kernels.ngrams.count_texts` returns first: n-grams, and their partitions."""
-    words, shorter, last, ngram_ends, ngrams = _ngrams(numbers, word_ends, known, new, longest)
+    words, shorter, last, ngram_ends, ngrams = _ngrams(numbers, word_ends, learned, new, longest)
     counts, starts, _ = count_ngrams(words, shorter, last, ngram_ends, ngrams)
     return counts, starts
 
 
 @kernel
 def weigh_forms(
-    numbers: Any, word_ends: Any, known: Any, new: Any, longest: int, slots: Any, keys: Any,
+    numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int, slots: Any, keys: Any,
     idf: Any, n_first: int, sublinear: bool,
 ) -> Any:  # fmt: skip
     """Return what `kernels.tfidf.weigh_texts` returns, of words that stand for others."""
-    _, shorter, _, ngram_ends, ngrams = _ngrams(numbers, word_ends, known, new, longest)
+    _, shorter, _, ngram_ends, ngrams = _ngrams(numbers, word_ends, learned, new, longest)
     return weigh_ngrams(shorter, ngram_ends, ngrams, slots, keys, idf, n_first, sublinear)
 
 

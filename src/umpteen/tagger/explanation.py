@@ -23,6 +23,7 @@ IntArray = npt.NDArray[np.int64]
 
 _MOST_ASKED = 100  # labels among which one is looked for
 _BLOCK = 256  # copies of a text at a time
+_NAMED = 0.999  # of a label's text, that a text which names it has
 _STEP_WORDS, _STEP_LABELS, _SHOWN, _NEIGHBOURS, _RANKED = 3, 3, 8, 3, 20
 
 
@@ -53,9 +54,10 @@ class TagExplanation:
     first; for a `LabelTree` that is exact: `margin = bias + sum of all words`. For classifiers
     that cannot tell (`exact` is false) it is how much the score falls without the word.
     `path` leads through the label tree from the root down, and `neighbours` are the nearest
-    training texts, where the tagger kept them. Where labels have texts of their own,
-    `text_similarity` is the cosine of the two texts, and `text_weight` its weight relative to the
-    tree's score.
+    training texts, where the tagger kept them. Where labels have texts or names,
+    `text_similarity` is the cosine of the two texts, and `text_covered` the share of the label's
+    text that the text has: 1 if it names the label. They count by `text_weight` relative to the
+    tree's score, or by a ranker that learned from both (`ranked`).
     """
 
     label: str
@@ -68,6 +70,8 @@ class TagExplanation:
     neighbours: tuple[Neighbour, ...] = ()
     text_similarity: float = 0.0
     text_weight: float = 0.0
+    text_covered: float = 0.0
+    ranked: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in plain types, ready for JSON."""
@@ -79,9 +83,8 @@ class TagExplanation:
             _word_table(self.words[:_SHOWN]),
         ]
         lines += [_step_line(step) for step in self.path]
-        if self.text_weight:
-            likeness = f"{self.text_similarity:.2f}, which counts {self.text_weight:g}"
-            lines.append(Text(f"  likeness to the label's own text: {likeness}"))
+        if self.text_weight or (self.ranked and self.text_similarity):
+            lines.append(_text_line(self))
         lines += [_neighbour_line(one) for one in self.neighbours]
         return Group(*lines)
 
@@ -107,7 +110,10 @@ def explain_tag(state: State, text: str, label: int | None = None) -> TagExplana
     )
     if isinstance(classifier, LabelTree):
         tree = classifier.explain(x, label)
-        found = replace(found, text_similarity=tree.cosine, text_weight=tree.text_weight)
+        found = replace(
+            found, text_similarity=tree.cosine, text_weight=tree.text_weight,
+            text_covered=tree.covered, ranked=tree.is_ranked,
+        )  # fmt: skip
         if tree.paths:
             return _with_tree(found, tree, words, _best_first(state, x), state)
     return replace(found, words=_by_leaving_out(classifier, x, label, words), exact=False)
@@ -213,6 +219,12 @@ def _largest(features: Any, contributions: Any, words: Mapping[int, str]) -> Tag
         (words.get(int(features[i]), f"#{features[i]}"), float(contributions[i])) for i in order
     )
     return [(word, value) for word, value in named if value and np.isfinite(value)]
+
+
+def _text_line(why: TagExplanation) -> Text:
+    names = "; the text names it" if why.text_covered > _NAMED else ""
+    counts = "" if why.ranked else f", which counts {why.text_weight:g}"
+    return Text(f"  likeness to the label's own text: {why.text_similarity:.2f}{counts}{names}")
 
 
 def _word_table(words: Tags) -> Table:
