@@ -11,7 +11,6 @@ and keeps the other rows of `results/annif.json`. To compare another tagger, add
 import argparse
 import json
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -73,7 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--systems", nargs="+", default=[], metavar="SYSTEM")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds that a job may take")
+    parser.add_argument("--timeout", type=float, default=1200, help="seconds that a job may take")
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.job:
@@ -83,7 +82,8 @@ def main() -> None:
     results = {"rows": [], "tuned": {}}
     if RESULTS.exists():
         results = json.loads(RESULTS.read_text())
-    results |= {"command": command(), "machine": machine(), "versions": our_and_their_versions()}
+    command = "python benchmarks/annif.py"  # which makes all rows, also those kept from before
+    results |= {"command": command, "machine": machine(), "versions": our_and_their_versions()}
     for name in options.sets:
         bench = Bench(name, options.timeout, results["tuned"].get(name))
         for row in bench.rows(options.systems):
@@ -91,10 +91,6 @@ def main() -> None:
             results["rows"] = replaced(results["rows"], row, whole=not options.systems, bench=bench)
             write_results(results, RESULTS, markdown(results))
     Console().print(markdown(results), markup=False, highlight=False)
-
-
-def command() -> str:
-    return shlex.join(["python", "benchmarks/annif.py", *sys.argv[1:]])
 
 
 def make_annif() -> None:
@@ -145,7 +141,7 @@ class Bench:
 
     def rows(self, wanted: list[str]) -> Iterator[Row]:
         """What was measured of each system, or why not."""
-        if not wanted or not self.tuned:
+        if not wanted or (not self.tuned and any("tuned" in system for system in wanted)):
             self.tune()
         systems = {title(name): name for name in self.projects} | {name: name for name in TAGGERS}
         for system, name in systems.items():
@@ -319,7 +315,7 @@ def markdown(results: Row) -> str:
     ]
     for name in dict.fromkeys(row["set"] for row in results["rows"]):
         rows = [row for row in results["rows"] if row["set"] == name]
-        parts += [f"### {name}", tuned_sentence(results["tuned"][name]), table(rows, COLUMNS)]
+        parts += [f"### {name}", *tuned_sentence(results["tuned"][name]), table(rows, COLUMNS)]
         parts.append(table(rows, {key: digits for key, (_, digits) in COSTS.items()}))
         parts += [f"{row['system']}: {row['failed']}." for row in rows if row.get("failed")]
     return "\n\n".join(parts) + "\n"
@@ -345,12 +341,14 @@ is faster; the tagger is the best of up to three passes. The training of an ense
 sources. Peak memory is of the main process, with its texts and Python."""
 
 
-def tuned_sentence(tuned: Row) -> str:
+def tuned_sentence(tuned: Row) -> Iterator[str]:
+    if not tuned:
+        return
     best = "; ".join(
         f"{kind} {', '.join(f'{key}={value}' for key, value in features.items())}"
         for kind, features in tuned["best"].items()
     )
-    return f"Tuned: {best}; sources `{tuned['sources']}`."
+    yield f"Tuned: {best}; sources `{tuned['sources']}`."
 
 
 def table(rows: list[Row], columns: dict[str, int]) -> str:

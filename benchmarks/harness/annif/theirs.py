@@ -194,7 +194,8 @@ def tune(job: Job) -> Job:
 def quality(project: AnnifProject, projects: Projects) -> float:
     batch = annif.eval.EvaluationBatch(projects.subjects)
     for documents in projects.corpus("test").doc_batches:
-        batch.evaluate_many(project.suggest(documents), [d.subject_set for d in documents])
+        found = project.suggest(documents, {project.backend.backend_id: {"limit": 10}})
+        batch.evaluate_many(found, [document.subject_set for document in documents])
     return sum(batch.results(metrics=["F1@5", "NDCG@10"])[name] for name in ("F1@5", "NDCG@10"))
 
 
