@@ -16,11 +16,12 @@ import sys
 import tempfile
 import venv
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.annif.files import VALIDATION, Files, prepare
+from harness.annif.files import LANGUAGES, VALIDATION, Files, prepare
 from harness.environment import BENCHMARKS, PEERS_HOME, machine, variables, versions
 from harness.measure import Stopwatch, disk_megabytes, latencies, peak_megabytes, reset_peak, timed
 from harness.report import made_by, table_lines, write_results
@@ -40,6 +41,17 @@ TAGGERS: dict[str, Fit] = {
     ),
 }
 
+TITLES = {
+    "tfidf": "Annif tfidf",
+    "mllm": "Annif mllm",
+    "parabel": "Annif omikuji, Parabel",
+    "bonsai": "Annif omikuji, Bonsai",
+    "parabel-tuned": "Annif omikuji, Parabel, tuned",
+    "bonsai-tuned": "Annif omikuji, Bonsai, tuned",
+    "ensemble": "Annif ensemble",
+    "ensemble-tuned": "Annif ensemble, tuned",
+}  # project: row
+SYSTEMS = [*TITLES.values(), *TAGGERS]
 PARABEL = {"cluster_balanced": True, "cluster_k": 2, "max_depth": 20}
 BONSAI = {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
 GRID = {"min_df": (1, 5), "ngram": (1, 2)}
@@ -70,7 +82,7 @@ Row = dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("sets", nargs="*", default=SETS, metavar="SET")
     parser.add_argument("--systems", nargs="+", default=[], metavar="SYSTEM")
     parser.add_argument("--timeout", type=float, default=1200, help="seconds that a job may take")
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
@@ -78,8 +90,10 @@ def main() -> None:
     if options.job:
         work(json.loads(options.job.read_text()))
         return
+    if unknown := [*(set(options.sets) - set(SETS)), *(set(options.systems) - set(SYSTEMS))]:
+        parser.error(f"unknown {unknown}; sets are {SETS}, systems are {SYSTEMS}")
     make_annif()
-    results = {"rows": [], "tuned": {}}
+    results: Row = {"rows": [], "tuned": {}}
     if RESULTS.exists():
         results = json.loads(RESULTS.read_text())
     command = "python benchmarks/annif.py"  # which makes all rows, also those kept from before
@@ -87,8 +101,8 @@ def main() -> None:
     for name in options.sets:
         bench = Bench(name, options.timeout, results["tuned"].get(name))
         for row in bench.rows(options.systems):
-            results["tuned"][name] = bench.tuned
-            results["rows"] = replaced(results["rows"], row, whole=not options.systems, bench=bench)
+            results["tuned"][name] = bench.tuned | {"sizes": bench.sizes}
+            results["rows"] = replaced(results["rows"], row)
             write_results(results, RESULTS, markdown(results))
     Console().print(markdown(results), markup=False, highlight=False)
 
@@ -121,6 +135,8 @@ class Bench:
     def __init__(self, name: str, timeout: float, tuned: Row | None) -> None:
         self.name, self.timeout, self.tuned = name, timeout, tuned or {}
         self.whole, self.trial = prepare(name, PEERS_HOME / "annif-runs" / name)
+        self.sizes = [*(len(self.whole.part(part).texts) for part in ("train", "test"))]
+        self.sizes.append(len(self.whole.vocabulary))
         self.costs: dict[str, Row] = {}  # of trainings on all training texts
 
     @property
@@ -141,9 +157,9 @@ class Bench:
 
     def rows(self, wanted: list[str]) -> Iterator[Row]:
         """What was measured of each system, or why not."""
-        if not wanted or (not self.tuned and any("tuned" in system for system in wanted)):
+        if not wanted or ("best" not in self.tuned and any("tuned" in system for system in wanted)):
             self.tune()
-        systems = {title(name): name for name in self.projects} | {name: name for name in TAGGERS}
+        systems = {TITLES[name]: name for name in self.projects} | {name: name for name in TAGGERS}
         for system, name in systems.items():
             if not wanted or system in wanted:
                 LOG.print(f"{self.name}: {system}")
@@ -235,20 +251,6 @@ class Bench:
             return json.loads(measured.read_text())
 
 
-def title(project: str) -> str:
-    """The name of a row."""
-    return {
-        "tfidf": "Annif tfidf",
-        "mllm": "Annif mllm",
-        "parabel": "Annif omikuji, Parabel",
-        "bonsai": "Annif omikuji, Bonsai",
-        "parabel-tuned": "Annif omikuji, Parabel, tuned",
-        "bonsai-tuned": "Annif omikuji, Bonsai, tuned",
-        "ensemble": "Annif ensemble",
-        "ensemble-tuned": "Annif ensemble, tuned",
-    }[project]
-
-
 def work(job: Row) -> None:
     """Compile, train or predict with one of the taggers, in this process."""
     files = Files(Path(job["folder"]))
@@ -294,16 +296,10 @@ def predict(job: Row, files: Files) -> Row:
     return {"batch": took[0], "batch_passes": took, "predict_peak": peak, **single}
 
 
-def replaced(rows: list[Row], new: Row, *, whole: bool, bench: Bench) -> list[Row]:
-    """`rows` with a new one in its place; a run of all systems drops what it no longer has."""
-    systems = [*map(title, bench.projects), *TAGGERS]
-    kept = [row for row in rows if (row["set"], row["system"]) != (new["set"], new["system"])]
-    if whole:
-        kept = [row for row in kept if row["set"] != new["set"] or row["system"] in systems]
-    places = {system: i for i, system in enumerate(systems)}
-    sets = {name: i for i, name in enumerate(SETS)}
-    order = lambda row: (sets[row["set"]], places.get(row["system"], -1))  # noqa: E731
-    return sorted([*kept, new], key=order)
+def replaced(rows: list[Row], new: Row) -> list[Row]:
+    """`rows` in order, with a new one in its place and without systems that are no more."""
+    found = {(row["set"], row["system"]): row for row in (*rows, new)}
+    return [found[key] for key in product(SETS, SYSTEMS) if key in found]
 
 
 def markdown(results: Row) -> str:
@@ -315,7 +311,7 @@ def markdown(results: Row) -> str:
     ]
     for name in dict.fromkeys(row["set"] for row in results["rows"]):
         rows = [row for row in results["rows"] if row["set"] == name]
-        parts += [f"### {name}", *tuned_sentence(results["tuned"][name]), table(rows, COLUMNS)]
+        parts += [f"### {name}", about(results["tuned"][name], name), table(rows, COLUMNS)]
         parts.append(table(rows, {key: digits for key, (_, digits) in COSTS.items()}))
         parts += [f"{row['system']}: {row['failed']}." for row in rows if row.get("failed")]
     return "\n\n".join(parts) + "\n"
@@ -341,14 +337,18 @@ is faster; the tagger is the best of up to three passes. The training of an ense
 sources. Peak memory is of the main process, with its texts and Python."""
 
 
-def tuned_sentence(tuned: Row) -> Iterator[str]:
-    if not tuned:
-        return
+def about(tuned: Row, name: str) -> str:
+    """The sizes of a set and what was tuned for it."""
+    n_train, n_test, n_labels = tuned["sizes"]
+    language = LANGUAGES[name][1].title()
+    told = f"{language}; {n_train:,} training texts, {n_test:,} test texts, {n_labels:,} labels."
+    if "best" not in tuned:
+        return told
     best = "; ".join(
         f"{kind} {', '.join(f'{key}={value}' for key, value in features.items())}"
         for kind, features in tuned["best"].items()
     )
-    yield f"Tuned: {best}; sources `{tuned['sources']}`."
+    return f"{told} Tuned: {best}; sources `{tuned['sources']}`."
 
 
 def table(rows: list[Row], columns: dict[str, int]) -> str:
