@@ -332,9 +332,11 @@ TensorFlow and is left out. Annif cuts texts with NLTK's Punkt model, which is a
 regular expression cuts sentences and words instead.
 
 Training is from raw texts until the model is on disk, tuning not counted. Prediction is of the
-whole test part from raw texts, ten labels each: Annif in one process or in one per core, whichever
-is faster; the tagger is the best of up to three passes. The training of an ensemble is that of its
-sources. Peak memory is of the main process, with its texts and Python."""
+whole test part from raw texts. Annif's time is the better of two passes: one process with its
+limit of 100, and one process per core with a limit of 10. The tagger gives ten labels, and its
+time is the best of up to three passes. Single texts get ten labels from both. The training of an
+ensemble is that of its sources. Peak memory is of the main process, with its
+texts and Python."""
 
 
 def about(tuned: Row, name: str) -> str:
