@@ -173,11 +173,12 @@ def _run(python: str, job: Path, environment: dict[str, str], timeout: float) ->
     except OSError as error:
         raise JobError(f"cannot start its interpreter: {error.strerror}") from None
     if done.returncode:
-        raise JobError(_reason(done.returncode, done.stderr.decode(errors="replace")))
+        raise JobError(reason(done.returncode, done.stderr.decode(errors="replace")))
 
 
-def _reason(code: int, stderr: str) -> str:
+def reason(code: int, stderr: str) -> str:
+    """One line on why a process failed, without folders of this machine."""
     if code < 0:
         return f"killed by signal {-code}"
     lines = stderr.strip().splitlines() or [f"exit code {code}"]
-    return re.sub(r"(/[^/\s'\"]+)+/", "", lines[-1])[:200]  # no folder of this machine
+    return re.sub(r"(/[^/\s'\"]+)+/", "", lines[-1])[:200]
