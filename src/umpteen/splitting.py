@@ -61,6 +61,7 @@ def learned_labels(Y: csr_matrix, split: Mask) -> tuple[csr_matrix, Mask]:
     learned = np.bincount(Y[~split].indices, minlength=Y.shape[1]) > 0
     expected = csr_matrix(Y[split].multiply(learned))
     expected.eliminate_zeros()
+    expected.sort_indices()
     return expected, ~learned & (np.bincount(Y.indices, minlength=Y.shape[1]) > 0)
 
 

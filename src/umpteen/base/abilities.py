@@ -22,6 +22,10 @@ class WeighsLabelFeatures(LearnsFromLabelFeatures):
     """Finds out on a validation split how much features of labels count, and if they do at all."""
 
 
+class MatchesLabelNames(WeighsLabelFeatures):
+    """Looks for each name of a label by itself: `fit` takes `label_names`, too."""
+
+
 class AddsLabels(ABC):
     """Takes new labels without learning the others again."""
 

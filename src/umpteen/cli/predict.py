@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from umpteen.data import Samples
 
 _SCORE = 5  # columns of the terminal
-Broader = Enum("Broader", {name: name for name in ("keep", "drop", "add")}, type=str)
+Broader = Enum("Broader", {"keep": "keep", "drop": "drop", "add": "add"}, type=str)
 
 
 @reads_file

@@ -5,8 +5,9 @@ import numpy as np
 from umpteen.kernels.compiling import kernel, shared
 from umpteen.kernels.topk import best_first, offer
 
-N_EVIDENCE = 8
+N_EVIDENCE = 9
 _LEAST_SCORE = np.float32(1e-4)
+_ENTIRE = np.float32(0.999)  # share of a name
 
 
 @shared
@@ -20,18 +21,22 @@ def _cosine(labels, label, dense):
 
 @kernel
 def join_evidence(
-    samples, labels, tree_labels, tree_scores, near_labels, log_counts, n_features
+    samples, labels, names, name_starts, tree_labels, tree_scores, near_labels, log_counts,
+    n_features,
 ):  # fmt: skip
     """Return the candidates of each row, -1 for none, and the evidence for each.
 
     Candidates are the tree's labels, then near ones that the tree does not name. The evidence is:
     the tree's score, its logarithm, its distance from the row's best, 1 / rank in the tree; the
-    cosine of sample and label features, its distance from the best; how much of the label's
-    features the sample has, in [0, 1]; and the logarithm of the label's frequency.
+    cosine of sample and label features, its distance from the best; the largest share of one of
+    the label's names (rows `name_starts[label]` to before `name_starts[label + 1]` of `names`, unit
+    rows) that the sample has; the number of features of the longest name that it has entirely; and
+    the logarithm of the label's frequency.
     """
     indptr, indices, data = samples
     n, n_tree, n_near = len(indptr) - 1, tree_labels.shape[1], near_labels.shape[1]
     label_indptr, label_indices, label_data = labels
+    name_indptr, name_indices, name_data = names
     dense = np.zeros(n_features, np.float32)
     named = np.zeros(len(label_indptr) - 1, np.bool_)
     candidates = np.full((n, n_tree + n_near), -1, np.int32)
@@ -43,29 +48,35 @@ def join_evidence(
         for slot in range(n_tree + n_near):
             is_near = slot >= n_tree
             label = near_labels[i, slot - n_tree] if is_near else tree_labels[i, slot]
-            if label < 0 or (is_near and named[label]):
+            if label < 0 or named[label]:
                 continue
+            named[label] = True
             score, inverse_rank = np.float32(0), np.float32(0)
             if not is_near:
-                named[label] = True
                 score, inverse_rank = tree_scores[i, slot], np.float32(1) / np.float32(1 + slot)
-            cosine, covered = np.float32(0), np.float32(0)
+            cosine = np.float32(0)
             for entry in range(label_indptr[label], label_indptr[label + 1]):
-                value = dense[label_indices[entry]]
-                if value != 0:
-                    cosine += label_data[entry] * value
-                    covered += label_data[entry] * label_data[entry]
+                cosine += label_data[entry] * dense[label_indices[entry]]
+            most, longest = np.float32(0), 0
+            for name in range(name_starts[label], name_starts[label + 1]):
+                covered = np.float32(0)
+                for entry in range(name_indptr[name], name_indptr[name + 1]):
+                    if dense[name_indices[entry]] != 0:
+                        covered += name_data[entry] * name_data[entry]
+                most = max(most, covered)
+                if covered > _ENTIRE:
+                    longest = max(longest, name_indptr[name + 1] - name_indptr[name])
             best_score, best_cosine = max(best_score, score), max(best_cosine, cosine)
             candidates[i, slot] = label
             found = evidence[i, slot]
             found[0], found[1], found[3] = score, np.log(score + _LEAST_SCORE), inverse_rank
-            found[4], found[6], found[7] = cosine, covered, log_counts[label]
+            found[4], found[6], found[7] = cosine, most, np.float32(longest)
+            found[8] = log_counts[label]
         for slot in range(n_tree + n_near):
             evidence[i, slot, 2] = evidence[i, slot, 0] - best_score
             evidence[i, slot, 5] = evidence[i, slot, 4] - best_cosine
-        for slot in range(n_tree):
-            if tree_labels[i, slot] >= 0:
-                named[tree_labels[i, slot]] = False
+            if candidates[i, slot] >= 0:
+                named[candidates[i, slot]] = False
         for entry in range(indptr[i], indptr[i + 1]):
             dense[indices[entry]] = 0
     return candidates, evidence

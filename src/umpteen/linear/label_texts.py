@@ -20,12 +20,13 @@ from umpteen.metrics import ndcg_at_k
 from umpteen.metrics.hits import found_in
 from umpteen.ranking import QuadraticRanker
 from umpteen.splitting import learned_labels
-from umpteen.storage import Shape, Sizes, Within, storable
+from umpteen.storage import Offsets, Shape, Sizes, Within, storable
 from umpteen.validation import Features, check_describes
 
 WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
 _BLOCK = 2048
 _SAME = 0.9  # cosine
+_FOLDS = 5
 _K = 5  # labels that rankings are compared by
 _RARE, _FEW_LABELS = 0.003, 100  # share and number of labels below which a word is rare
 _FEWEST_RELEVANT = 100  # candidates of the validation split that a ranker is learned from
@@ -36,7 +37,18 @@ IntArray = npt.NDArray[np.int64]
 
 def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     state.setdefault("counts", np.zeros(state["features"].shape[0], np.int64))
-    state.setdefault("ranker", None)
+    state.update(ranker=None, names=None, name_starts=None)
+
+
+@dataclass(frozen=True, eq=False)
+class NameFeatures:
+    """Features of the names of labels, a row for each name.
+
+    The rows of label i are `starts[i]` to before `starts[i + 1]`; a label may have no name.
+    """
+
+    features: Features
+    starts: IntArray
 
 
 @storable(version=2, upgrades={1: _from_1})
@@ -44,7 +56,9 @@ def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 class LabelTexts:
     """Unit rows of label features, and how they count: by a ranker, or by a weight of the cosine.
 
-    `counts` has the number of training samples of each label.
+    `counts` has the number of training samples of each label. Where a label has several names,
+    `names` are their unit rows, those of label i from `name_starts[i]` on; otherwise `features` are
+    its name.
     """
 
     features: Annotated[csr_matrix, Shape("labels", "features")]
@@ -52,17 +66,24 @@ class LabelTexts:
     weight: Annotated[float, Within(0, 1e9)] = 0.0
     n_candidates: Annotated[int, Within(1, 100_000)] = 100
     ranker: QuadraticRanker | None = None
+    names: Annotated[csr_matrix, Shape("names", "features")] | None = None
+    name_starts: Annotated[IntArray, Shape("labels + 1"), Offsets("names")] | None = None
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: a ranker of other evidence."""
         if self.ranker is not None and len(self.ranker.means) != N_EVIDENCE:
             yield f"has a ranker of {len(self.ranker.means)} columns; expected {N_EVIDENCE}"
+        if (self.names is None) != (self.name_starts is None):
+            yield "has names of labels, and not whose they are"
 
     @classmethod
-    def of(cls, features: Features, counts: IntArray) -> Self:
-        """Return unit rows of features as given, one per label."""
+    def of(cls, features: Features, counts: IntArray, names: NameFeatures | None = None) -> Self:
+        """Return unit rows of features as given, one per label, and of names."""
         check_describes(features, len(counts))
-        return cls(csr_matrix(normalize(csr_matrix(features)), dtype=np.float32), counts)
+        texts = cls(_unit(features), counts)
+        return texts if names is None else replace(
+            texts, names=_unit(names.features), name_starts=names.starts
+        )  # fmt: skip
 
     @property
     def is_used(self) -> bool:
@@ -79,29 +100,31 @@ class LabelTexts:
         features = self.features
         counts = np.zeros(n_new, np.int64) if more is None else more.counts
         counts = np.concatenate([self.counts, counts])
-        if more is not None:
-            features = csr_matrix(vstack([features, more.features]))
-            return replace(self, features=features, counts=counts)
-        indptr = np.append(features.indptr, np.full(n_new, features.indptr[-1]))
-        shape = (features.shape[0] + n_new, features.shape[1])
-        features = csr_matrix((features.data, features.indices, indptr), shape=shape)
-        return replace(self, features=features, counts=counts)
+        none = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(n_new + 1, np.int32)
+        new = csr_matrix(none, shape=(n_new, features.shape[1])) if more is None else more.features
+        changed = replace(self, features=csr_matrix(vstack([features, new])), counts=counts)
+        if self.names is None or self.name_starts is None:
+            return changed
+        starts = np.append(self.name_starts, self.name_starts[-1] + 1 + np.arange(n_new))
+        return replace(changed, names=csr_matrix(vstack([self.names, new])), name_starts=starts)
 
     def without(self, labels: npt.NDArray[np.int32]) -> "LabelTexts":
         """Return texts with empty rows for some labels, which are then never found."""
         kept = np.ones(self.features.shape[0], np.float32)
         kept[labels] = 0
-        features = csr_matrix(diags(kept) @ self.features)
-        features.eliminate_zeros()
-        return replace(self, features=features)
+        changed = replace(self, features=_rows_kept(self.features, kept))
+        if self.names is None or self.name_starts is None:
+            return changed
+        of_names = np.repeat(kept, np.diff(self.name_starts))
+        return replace(changed, names=_rows_kept(self.names, of_names))
 
     @cached_property
     def postings(self) -> csr_matrix:
-        """Return `(features, labels)`: which labels have a feature, if not very many have it.
+        """Return `(features, names)`: which names have a feature, if not very many have it.
 
         They find nothing that rarer words do not find, and cost most of the time.
         """
-        postings = csr_matrix(self.features.T)
+        postings = csr_matrix((self.features if self.names is None else self.names).T)
         n_labels = np.diff(postings.indptr)
         rare = n_labels <= max(_FEW_LABELS, _RARE * postings.shape[1])
         postings.data *= np.repeat(rare, n_labels)
@@ -112,6 +135,20 @@ class LabelTexts:
     def _log_counts(self) -> npt.NDArray[np.float32]:
         """Of labels without samples as of those with one: rankers learn from the latter."""
         return np.log1p(np.maximum(self.counts, 1)).astype(np.float32)
+
+    @cached_property
+    def _named(self) -> tuple[Any, npt.NDArray[np.int64]]:
+        """Names, and where those of each label begin."""
+        if self.names is None or self.name_starts is None:
+            return frozen_csr(self.features), np.arange(self.features.shape[0] + 1)
+        return frozen_csr(self.names), np.asarray(self.name_starts)
+
+    @cached_property
+    def _owners(self) -> npt.NDArray[np.int32]:
+        """The label of each name, and -1 for no name."""
+        _, starts = self._named
+        owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return np.append(owners, -1).astype(np.int32)
 
     def combine(self, X: csr_matrix, best: Answer, k: int, n_jobs: int | None) -> Answer:
         """Return the `k` best of what the tree found and what the texts find, by both together.
@@ -148,8 +185,9 @@ class LabelTexts:
         return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
 
     def _join(self, samples: Any, labels: Any, best: Answer, block: slice, near: Any) -> Answer:
+        names, starts = self._named
         return join_evidence(  # type: ignore[no-any-return]
-            samples, labels, best[0][block, :_N_RANKED], best[1][block, :_N_RANKED],
+            samples, labels, names, starts, best[0][block, :_N_RANKED], best[1][block, :_N_RANKED],
             near[:, :_N_RANKED], self._log_counts, self.features.shape[1],
         )  # fmt: skip
 
@@ -159,8 +197,8 @@ class LabelTexts:
         def block_at(first: int) -> Answer:
             block = slice(first, first + _BLOCK)
             samples = frozen_csr(unit[block])
-            near, _ = sparse_topk(samples, postings, self.features.shape[0], self.n_asked)
-            return rows(block, samples, near)  # type: ignore[no-any-return]
+            near, _ = sparse_topk(samples, postings, self.postings.shape[1], self.n_asked)
+            return rows(block, samples, self._owners[near])  # type: ignore[no-any-return]
 
         return parallel.run(block_at, range(0, X.shape[0], _BLOCK), n_jobs=n_jobs)
 
@@ -169,9 +207,23 @@ class LabelTexts:
         return float((normalize(x) @ self.features[label].T).sum())
 
     def covered(self, x: csr_matrix, label: int) -> float:
-        """Return how much of a label's features a sample has, in [0, 1]."""
-        own = self.features[label]
-        return float((own.data[np.isin(own.indices, x.indices)] ** 2).sum())
+        """Return how much of one of a label's names a sample has at most, in [0, 1]."""
+        rows = self.features[label]
+        if self.names is not None and self.name_starts is not None:
+            rows = self.names[self.name_starts[label] : self.name_starts[label + 1]]
+        has = np.isin(rows.indices, x.indices)
+        of_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        return float(np.bincount(of_row, has * rows.data**2, minlength=1).max())
+
+
+def _unit(features: Features) -> csr_matrix:
+    return csr_matrix(normalize(csr_matrix(features)), dtype=np.float32)
+
+
+def _rows_kept(features: csr_matrix, kept: npt.NDArray[np.float32]) -> csr_matrix:
+    features = csr_matrix(diags(kept) @ features)
+    features.eliminate_zeros()
+    return features
 
 
 def _with_others(ranked: Answer, labels: Any, scores: Any, k: int) -> Answer:
@@ -208,15 +260,15 @@ def choose(
 ) -> ValidatedTexts:  # fmt: skip
     """Choose how label texts count, by the nDCG at 5 on a validation split.
 
-    Tried are weights of the cosine, among them 0, and a ranker. The ranker is evaluated on the half
-    of the split that it did not learn from, then learned again from all of it. `best` is what a
-    tree finds that has not seen the split.
+    Tried are weights of the cosine, among them 0, and a ranker. The ranker is evaluated on folds of
+    the split that it did not learn from, then learned again from all of it. `best` is what a tree
+    finds that has not seen the split.
     """
     expected, unlearned = learned_labels(Y, split)  # others only their texts can find
     samples = csr_matrix(X[split])
     # A sample that repeats the text of its label would teach that texts are never wrong.
     repeats = _repeats(texts, samples, expected)
-    expected = csr_matrix(diags((~repeats).astype(np.float32)) @ expected)
+    expected.data[np.repeat(repeats, np.diff(expected.indptr))] = 0
     expected.eliminate_zeros()
     rest = np.bincount(Y[~split].indices, minlength=Y.shape[1])
     trial = replace(texts, counts=rest)
@@ -246,7 +298,7 @@ def _ranked(
     texts: LabelTexts, X: csr_matrix, Y: csr_matrix, unlearned: npt.NDArray[np.bool_],
     best: Answer, k: int, n_jobs: int | None,
 ) -> tuple[QuadraticRanker, Answer] | None:  # fmt: skip
-    """A ranker that learns from all samples, and answers of two that learn from half of them."""
+    """A ranker that learns from all samples, and answers of rankers that do not learn from them."""
     candidates, evidence = texts.evidence(X, best, n_jobs)
     relevant = found_in(Y, candidates)
     learned = (
@@ -262,10 +314,10 @@ def _ranked(
         used = learned & rows[:, None]
         return QuadraticRanker.fitted(evidence[used], relevant[used], used.sum(axis=1))
 
-    even = np.arange(len(candidates)) % 2 == 0
+    fold = np.arange(len(candidates)) % _FOLDS
     labels = np.empty((len(candidates), k), np.int32)
     scores = np.empty((len(candidates), k), np.float32)
-    for rows in (even, ~even):
+    for rows in (fold == i for i in range(_FOLDS)):
         probabilities = fitted(~rows).probabilities(evidence[rows])
         labels[rows], scores[rows] = merge_nearest(candidates[rows], probabilities, k)
-    return fitted(np.ones(len(even), bool)), (labels, scores)
+    return fitted(fold >= 0), (labels, scores)

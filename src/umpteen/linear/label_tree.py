@@ -11,11 +11,11 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from umpteen.base import Estimates, Explains, TopK, WeighsLabelFeatures
+from umpteen.base import Estimates, Explains, MatchesLabelNames, TopK
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
 from umpteen.linear.label_changes import LabelChanges
-from umpteen.linear.label_texts import LabelTexts, ValidatedTexts, choose
+from umpteen.linear.label_texts import LabelTexts, NameFeatures, ValidatedTexts, choose
 from umpteen.linear.recipe import PLAIN, TreeRecipe, upgrade_from_1
 from umpteen.linear.resources import Estimate, check_budget, estimate_fit
 from umpteen.linear.search import (
@@ -53,7 +53,7 @@ def _at_least(kind: type, least: float) -> Interval:
 
 
 @storable(version=2, upgrades={1: upgrade_from_1})
-class LabelTree(WeighsLabelFeatures, Explains, Estimates, LabelChanges):
+class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
     """Linear classifiers in a tree of labels: accurate, fast, small, and with explanations.
 
     Similar labels share a leaf. From the root down, classifiers decide which nodes a sample
@@ -178,14 +178,20 @@ class LabelTree(WeighsLabelFeatures, Explains, Estimates, LabelChanges):
         """Return DiSMEC: no tree; every label learns from every sample, which is slow."""
         return cls.xr_linear(**{"max_leaf": _ANY_NUMBER, **changes})
 
-    def fit(self, X: Any, Y: Any, label_features: Any = None) -> Self:
-        """Learn from samples and their labels, and from features of the labels if given."""
-        self._fit(X, Y, label_features, None)
+    def fit(
+        self, X: Any, Y: Any, label_features: Any = None, label_names: NameFeatures | None = None
+    ) -> Self:
+        """Learn from samples and their labels, and from features of the labels if given.
+
+        With `label_features`, `label_names` are features of each name of labels with several.
+        """
+        self._fit(X, Y, label_features, None, label_names)
         return self
 
     def fit_validated(
-        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
-    ) -> TopK:
+        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None,
+        label_names: NameFeatures | None = None,
+    ) -> TopK:  # fmt: skip
         """Fit on all samples, and return answers to some as a model without them gives them.
 
         The trees are first trained without the samples of `validation`, then training continues
@@ -193,15 +199,15 @@ class LabelTree(WeighsLabelFeatures, Explains, Estimates, LabelChanges):
         """
         X, k = check_features(X), check_k(k)
         validation = check_rows(validation, X.shape[0], "validation")
-        return self._fit(X, Y, label_features, validation, min(k, np.shape(Y)[-1]))
+        return self._fit(X, Y, label_features, validation, label_names, k)
 
     def _fit(
         self, X: Any, Y: Any, label_features: Any, validation: npt.NDArray[np.bool_] | None,
-        k: int = 20,
+        label_names: NameFeatures | None = None, k: int = 20,
     ) -> TopK:  # fmt: skip
         """Fit on all samples; return answers to the validation split, without having seen it."""
         X, Y = self._check_fit(X, Y)
-        texts = self._check_label_features(label_features, Y)
+        texts = self._check_label_features(label_features, label_names, Y)
         if self.max_memory is not None:
             check_budget(self.estimate(X, Y), self.max_memory)
         X = as_csr(X)
@@ -345,7 +351,9 @@ class LabelTree(WeighsLabelFeatures, Explains, Estimates, LabelChanges):
             seed=seed,
         )
 
-    def _check_label_features(self, label_features: Any, Y: csr_matrix) -> LabelTexts | None:
+    def _check_label_features(
+        self, label_features: Any, names: NameFeatures | None, Y: csr_matrix
+    ) -> LabelTexts | None:
         if label_features is None:
             return None
         features = check_features(
@@ -353,5 +361,5 @@ class LabelTree(WeighsLabelFeatures, Explains, Estimates, LabelChanges):
         )
         counts = np.bincount(Y.indices, minlength=self.n_labels_)
         weight = self._used_recipe().label_text_weight
-        texts = LabelTexts.of(features, counts)
+        texts = LabelTexts.of(features, counts, names)
         return replace(texts, weight=_TEXT_WEIGHT if isinstance(weight, str) else float(weight))

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from umpteen import storage
-from umpteen.base import Estimates, ExtremeClassifier, TopK, is_able
+from umpteen.base import Estimates, ExtremeClassifier, MatchesLabelNames, TopK, is_able
 from umpteen.data import LabelVocabulary
 from umpteen.errors import LabelsError, NotFittedError, ParameterError, RebuildDueWarning
 from umpteen.linear import LabelTree
@@ -39,7 +39,7 @@ from umpteen.tagger.thresholds import (
     tune,
 )
 from umpteen.tagger.trials import FEWEST_TEXTS, chosen_vectorizer
-from umpteen.tagger.vectorizing import label_texts_of, read_texts
+from umpteen.tagger.vectorizing import label_texts_of, names_in, read_texts
 from umpteen.text.languages import check_language
 from umpteen.validation import (
     check_k,
@@ -179,9 +179,12 @@ class Tagger(BaseEstimator):
         if given == "auto" and len(texts) < FEWEST_TEXTS:
             given = None
         own_texts = label_texts_of(names.names, classifier, given)
+        own_names = None
+        if isinstance(given, dict) and is_able(classifier, MatchesLabelNames):
+            own_names = _names_of(names.names, given, vocabulary)
         with compile_line(_N_KERNELS, getattr(classifier, "verbose", False)):
             vectorizer, trials = self._choose_vectorizer(texts, lists)
-            X, more = read_texts(vectorizer, texts, own_texts)
+            X, more = read_texts(vectorizer, texts, own_texts, own_names)
         Y, seed = names.matrix(lists), self.random_state
         split = validation_split(X, Y, seed, copies_together=True) if self.calibrate else None
         if split is None:
@@ -497,6 +500,18 @@ def _given_texts(
     more = given if isinstance(given, dict) else {}
     texts = {label: f"{text} {more.get(label, '')}" for label, text in vocabulary.texts().items()}
     return more | texts, vocabulary
+
+
+def _names_of(
+    labels: list[str], texts: dict[str, str], vocabulary: LabelVocabulary | None
+) -> list[list[str]] | None:
+    """All names of each label; None if no label has more than one."""
+    given = {} if vocabulary is None else vocabulary.names()
+    names = [
+        list(given[label]) if label in given else names_in(label, texts.get(label, ""))
+        for label in labels
+    ]
+    return names if any(len(own) > 1 for own in names) else None
 
 
 def _warn(*reasons: str | None) -> None:

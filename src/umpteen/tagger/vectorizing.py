@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from scipy.sparse import csr_matrix
 
 from umpteen.base import ExtremeClassifier, LearnsFromLabelFeatures, WeighsLabelFeatures, is_able
 from umpteen.errors import FeaturesError, ParameterError
+from umpteen.linear import NameFeatures
 from umpteen.text import Vectorizer
 from umpteen.text.names import words_of_name
 from umpteen.text.vocabulary import Vocabulary
 from umpteen.validation import as_csr, check_features
 
+_LONGEST_NAME = 8  # words
 _WORD = re.compile(r"[^\W\d_]{2}")  # two letters in a row
 
 
@@ -58,9 +61,27 @@ def _named(name: str, text: str) -> str:
     return f"{words} {text}".strip()
 
 
+def names_in(name: str, text: str) -> list[str]:
+    """Return the names of a label, if its text is a list of them with semicolons in between.
+
+    Otherwise its name is all of the text, with the words of its label.
+
+    >>> names_in("c_2", "heart attack; myocardial infarction"), names_in("b-tree", "Sorted data.")
+    (['heart attack', 'myocardial infarction'], ['b tree Sorted data.'])
+    """
+    phrases = [phrase.strip() for phrase in text.split(";") if phrase.strip()]
+    if len(phrases) < 2 or any(len(phrase.split()) > _LONGEST_NAME for phrase in phrases):
+        return [_named(name, text)]
+    words = words_of_name(name)
+    return list(dict.fromkeys(([words] if _WORD.search(words) else []) + phrases))
+
+
 def read_texts(
-    vectorizer: Any, texts: list[str], own_texts: list[str] | None
-) -> tuple[csr_matrix, dict[str, csr_matrix]]:
+    vectorizer: Any,
+    texts: list[str],
+    own_texts: list[str] | None,
+    names: list[list[str]] | None = None,
+) -> tuple[csr_matrix, dict[str, Any]]:
     """Fit the vectorizer; the features of samples, and what `fit` takes besides.
 
     Words that only texts of labels have get columns of their own, in addition to spare ones.
@@ -74,7 +95,12 @@ def read_texts(
         vectorizer.set_params(spare=vectorizer.spare + len(words))
     X = as_csr(check_features(vectorizer.fit_transform(texts)))
     learn_words(vectorizer, own_texts)
-    return X, {"label_features": csr_matrix(vectorizer.transform(own_texts))}
+    more: dict[str, Any] = {"label_features": csr_matrix(vectorizer.transform(own_texts))}
+    if names is not None:
+        starts = np.cumsum([0, *map(len, names)])
+        features = csr_matrix(vectorizer.transform(list(chain.from_iterable(names))))
+        more["label_names"] = NameFeatures(features, starts)
+    return X, more
 
 
 def learn_words(vectorizer: Any, texts: list[str]) -> str | None:
