@@ -42,18 +42,23 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
     test = data.splits["test"]
     console.print(f"{data}\n")
 
-    taggers = {"Tagger()": Tagger(), "nearest centroid": Tagger(NearestCentroid())}
+    summaries = dict(zip(data.label_names or [], data.label_texts or [], strict=True))
+    taggers = {
+        "Tagger()": (Tagger(), summaries),
+        "without label texts": (Tagger(), None),
+        "nearest centroid": (Tagger(NearestCentroid()), None),
+    }
     seconds, reports = {}, {}
-    for name, tagger in taggers.items():
+    for name, (tagger, label_texts) in taggers.items():
         start = time.perf_counter()
-        tagger.fit(data.train.texts, data.train.labels)
+        tagger.fit(data.train.texts, data.train.labels, label_texts)
         seconds[name] = time.perf_counter() - start
         reports[name] = tagger.evaluate(
             test.texts, test.labels, title="Describe it, get the function"
         )
-    best, report = taggers["Tagger()"], reports["Tagger()"]
+    best, report = taggers["Tagger()"][0], reports["Tagger()"]
 
-    console.print(Rule("On the test part: descriptions that it has not seen"))
+    console.print(Rule("On the test split: what other objects say of it in See Also"))
     console.print(report)
     console.print(Rule("Compared to a baseline, in %"))
     console.print(comparison(reports, seconds))

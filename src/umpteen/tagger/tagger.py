@@ -504,14 +504,13 @@ def _given_texts(
 
 def _names_of(
     labels: list[str], texts: dict[str, str], vocabulary: LabelVocabulary | None
-) -> list[list[str]] | None:
-    """All names of each label; None if no label has more than one."""
+) -> list[list[str]]:
+    """All names of each label."""
     given = {} if vocabulary is None else vocabulary.names()
-    names = [
+    return [
         list(given[label]) if label in given else names_in(label, texts.get(label, ""))
         for label in labels
     ]
-    return names if any(len(own) > 1 for own in names) else None
 
 
 def _warn(*reasons: str | None) -> None:

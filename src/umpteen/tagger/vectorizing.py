@@ -62,18 +62,19 @@ def _named(name: str, text: str) -> str:
 
 
 def names_in(name: str, text: str) -> list[str]:
-    """Return the names of a label, if its text is a list of them with semicolons in between.
+    """Return the names of a label: that of its id, and phrases between semicolons in its text.
 
-    Otherwise its name is all of the text, with the words of its label.
+    A text that is no such list is the name of a label whose id is a code.
 
     >>> names_in("c_2", "heart attack; myocardial infarction"), names_in("b-tree", "Sorted data.")
-    (['heart attack', 'myocardial infarction'], ['b tree Sorted data.'])
+    (['heart attack', 'myocardial infarction'], ['b tree'])
     """
+    words = words_of_name(name)
+    own = [words] if _WORD.search(words) else []
     phrases = [phrase.strip() for phrase in text.split(";") if phrase.strip()]
     if len(phrases) < 2 or any(len(phrase.split()) > _LONGEST_NAME for phrase in phrases):
-        return [_named(name, text)]
-    words = words_of_name(name)
-    return list(dict.fromkeys(([words] if _WORD.search(words) else []) + phrases))
+        return own or [text]
+    return list(dict.fromkeys(own + phrases))
 
 
 def read_texts(

@@ -2,8 +2,8 @@
 
 A sentence under several objects is one sample with several labels; one under more than
 `_MAX_LABELS` is boilerplate and left out. What an object's own docstring says is for training. What
-*other* objects say of it in their See Also is how somebody would ask for it: a sixth of these lines
-is for training as well, a third for dev and half for test, chosen by a checksum of the text. Lines
+*other* objects say of it in their See Also is how somebody would ask for it: a third of these lines
+is for training as well, a sixth for dev and half for test, chosen by a checksum of the text. Lines
 that stand in some docstring as they are would only test memory, and are left out.
 """
 
@@ -17,7 +17,7 @@ from umpteen.data.pydocs.docstrings import Document, read_docstring
 from umpteen.data.samples import Samples
 
 _MAX_LABELS = 10
-_SPLITS = ("train", "dev", "dev", "test", "test", "test")  # of See Also lines
+_SPLITS = ("train", "train", "dev", "test", "test", "test")  # of See Also lines
 
 
 class Collection(NamedTuple):
