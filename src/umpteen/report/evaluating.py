@@ -10,6 +10,11 @@ from umpteen.base import TopK
 from umpteen.errors import LabelsError, LabelsShapeError
 from umpteen.metrics import frequency, macro, ranking
 from umpteen.metrics.confusion import Confused, most_confused
+from umpteen.metrics.hierarchy import (
+    hierarchical_f1_at_k,
+    hierarchical_precision_at_k,
+    hierarchical_recall_at_k,
+)
 from umpteen.metrics.hits import Hits, find_hits
 from umpteen.metrics.inputs import check_answers, check_ks, check_pair, n_answers
 from umpteen.metrics.per_label import label_table
@@ -31,6 +36,11 @@ _PER_LABEL = {
     "macro F1": macro.macro_f1_of_hits,
     "coverage": ranking.coverage,
 }
+_HIERARCHICAL = {
+    "hierarchical precision": hierarchical_precision_at_k,
+    "hierarchical recall": hierarchical_recall_at_k,
+    "hierarchical F1": hierarchical_f1_at_k,
+}
 
 
 def evaluate(
@@ -42,6 +52,7 @@ def evaluate(
     a: float = 0.55,
     b: float = 1.5,
     propensity: Any = None,
+    parents: Any = None,
     label_names: Sequence[str] | None = None,
     probabilities: bool = False,
     examples: Iterable[Example] = (),
@@ -53,6 +64,8 @@ def evaluate(
     With `Y_train` (or `metrics.LabelCounts` of it), the report also has propensity-scored metrics
     and labels grouped by frequency. `a` and `b` are the constants of `propensity`; you can also
     pass the propensities themselves.
+    With `parents` (n_labels, n_labels), the broader labels of each label, it has metrics that give
+    credit to relatives.
     With `label_names`, it also has the quality of each label and the most confused labels. With
     `probabilities=True`, scores are probabilities, and the report measures their calibration.
     `examples`, `title` and `facts` are shown on the page (`to_html`).
@@ -74,6 +87,13 @@ def evaluate(
         propensity = propensity_of(Y_train, a, b) if propensity is None else propensity
     hits = find_hits(Y_test, top, ks, None if propensity is None else np.size(propensity))
     report = _measured(hits, tuple(ks), propensity, counts)
+    if parents is not None:
+        credited = {
+            f"{name}@{k}": float(of(hits.relevant, top, k, parents))
+            for name, of in _HIERARCHICAL.items()
+            for k in ks
+        }
+        report = replace(report, metrics=report.metrics | credited)
     if label_names is not None:
         report = _with_names(report, hits, counts, top, label_names)
     if probabilities:

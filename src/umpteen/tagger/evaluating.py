@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from umpteen.base import TopK
 from umpteen.metrics import LabelCounts
@@ -37,12 +38,20 @@ def evaluate_tagger(
         names.matrix(lists),
         LabelCounts(np.append(state.label_counts, unknown), state.n_samples),
         ks=ks,
+        parents=_parents(state, names.names),
         label_names=names.names,
         probabilities=state.calibration is not None,
         examples=_examples(state, texts, lists, top.first(max(ks)), n_examples),
         title=title,
         facts=_facts(state),
     )
+
+
+def _parents(state: State, names: list[str]) -> csr_matrix | None:
+    """The broader labels of each label, if the vocabulary has a hierarchy."""
+    if state.vocabulary is None or state.vocabulary.broader.nnz == 0:
+        return None
+    return state.vocabulary.parents(names)
 
 
 def _examples(
