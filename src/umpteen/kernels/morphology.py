@@ -12,11 +12,14 @@ from umpteen.kernels.tokens import hash_ngrams, plan_ngrams, read_words
 
 
 @kernel
-def number_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, table: Any) -> Any:
+def number_words(
+    text: Any, text_ends: Any, letters: Any, stop_words: Any, table: Any, languages: Any
+) -> Any:
     """Return the words of texts as numbers: places in `table` (slots, keys), then new words.
 
-    Returns the number of each word, where the words of each text end, and of the different words
-    that the table has not, in the order of their numbers, hash and (start, end).
+    New words are different ones if they stand in texts of different `languages`, which are numbers.
+    Returns the number of each word, where the words of each text end, and (start, end) and language
+    of the new words, in the order of their numbers.
     """
     slots, keys = table
     words, spans, word_ends = read_words(text, text_ends, letters, stop_words)
@@ -26,40 +29,49 @@ def number_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, table
         numbers[i] = slots[find(words[i], slots, keys)] - 1
         n_unknown += numbers[i] < 0
     new_slots = free_slots(n_unknown)
-    new, firsts = np.empty(n_unknown, np.uint64), np.empty(n_unknown, np.int64)
-    n_new = 0
-    for i in range(len(words)):
-        if numbers[i] < 0:
-            slot = find(words[i], new_slots, new)
+    new, new_spans = np.empty(n_unknown, np.uint64), np.empty((n_unknown, 2), np.int64)
+    of_new = np.empty(n_unknown, np.int64)
+    n_new, start = 0, 0
+    for text_number in range(len(text_ends) if n_unknown > 0 else 0):
+        language = languages[text_number]
+        for i in range(start, word_ends[text_number]):
+            if numbers[i] >= 0:
+                continue
+            key = join(np.uint64(language), words[i])
+            slot = find(key, new_slots, new)
             if new_slots[slot] == 0:
-                new[n_new], firsts[n_new] = words[i], i
+                new[n_new], of_new[n_new] = key, language
+                new_spans[n_new, 0], new_spans[n_new, 1] = spans[i, 0], spans[i, 1]
                 n_new += 1
                 new_slots[slot] = n_new
             numbers[i] = len(keys) + new_slots[slot] - 1
-    return numbers, word_ends, new[:n_new].copy(), spans[firsts[:n_new]]
+        start = word_ends[text_number]
+    return numbers, word_ends, new_spans[:n_new], of_new[:n_new]
 
 
 @inlined
-def _ngrams(numbers: Any, word_ends: Any, known: Any, new: Any, longest: int) -> Any:
+def _ngrams(numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int) -> Any:
     """What `read_ngrams` returns, of words that stand for others; extra features are last.
 
-    `known` and `new` are (base forms, where their extra features begin, extra features).
+    `learned` and `new` are (base forms, where their extra features begin, extra features).
     """
-    bases, starts, extras = known
+    bases, starts, extras = learned
     new_bases, new_starts, new_extras = new
-    n_known = len(bases)
+    n_learned = len(bases)
     words = np.empty(len(numbers), np.uint64)
     n_extra = 0
     for i in range(len(numbers)):
         number = numbers[i]
-        if number < n_known:
+        if number < n_learned:
             words[i] = bases[number]
             n_extra += starts[number + 1] - starts[number]
         else:
-            words[i] = new_bases[number - n_known]
-            n_extra += new_starts[number - n_known + 1] - new_starts[number - n_known]
+            words[i] = new_bases[number - n_learned]
+            n_extra += new_starts[number - n_learned + 1] - new_starts[number - n_learned]
     shorter, last, ngram_ends = plan_ngrams(word_ends, longest)
     hashes = hash_ngrams(words, shorter, last)
+    if n_extra == 0:
+        return words, shorter, last, ngram_ends, hashes
     n = len(hashes) + n_extra
     all_shorter, all_last = np.empty(n, np.int64), np.empty(n, np.int64)
     all_hashes, all_ends = np.empty(n, np.uint64), np.empty(len(word_ends), np.int64)
@@ -73,12 +85,14 @@ def _ngrams(numbers: Any, word_ends: Any, known: Any, new: Any, longest: int) ->
             at += 1
         for word in range(first_word, word_ends[i]):
             number = numbers[word]
-            if number < n_known:
+            if number < n_learned:
                 for place in range(starts[number], starts[number + 1]):
                     all_shorter[at], all_last[at], all_hashes[at] = -1, word, extras[place]
                     at += 1
             else:
-                for place in range(new_starts[number - n_known], new_starts[number - n_known + 1]):
+                for place in range(
+                    new_starts[number - n_learned], new_starts[number - n_learned + 1]
+                ):
                     all_shorter[at], all_last[at], all_hashes[at] = -1, word, new_extras[place]
                     at += 1
         all_ends[i], first, first_word = at, ngram_ends[i], word_ends[i]
@@ -86,20 +100,20 @@ def _ngrams(numbers: Any, word_ends: Any, known: Any, new: Any, longest: int) ->
 
 
 @kernel
-def count_forms(numbers: Any, word_ends: Any, known: Any, new: Any, longest: int) -> Any:
+def count_forms(numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int) -> Any:
     """Return what `kernels.ngrams.count_texts` returns first: n-grams, and their partitions."""
-    words, shorter, last, ngram_ends, ngrams = _ngrams(numbers, word_ends, known, new, longest)
+    words, shorter, last, ngram_ends, ngrams = _ngrams(numbers, word_ends, learned, new, longest)
     counts, starts, _ = count_ngrams(words, shorter, last, ngram_ends, ngrams)
     return counts, starts
 
 
 @kernel
 def weigh_forms(
-    numbers: Any, word_ends: Any, known: Any, new: Any, longest: int, slots: Any, keys: Any,
+    numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int, slots: Any, keys: Any,
     idf: Any, n_first: int, sublinear: bool,
 ) -> Any:  # fmt: skip
     """Return what `kernels.tfidf.weigh_texts` returns, of words that stand for others."""
-    _, shorter, _, ngram_ends, ngrams = _ngrams(numbers, word_ends, known, new, longest)
+    _, shorter, _, ngram_ends, ngrams = _ngrams(numbers, word_ends, learned, new, longest)
     return weigh_ngrams(shorter, ngram_ends, ngrams, slots, keys, idf, n_first, sublinear)
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from umpteen.kernels.hashing import places
 from umpteen.kernels.morphology import number_words, salted
-from umpteen.kernels.tokens import hash_ngrams, plan_ngrams
+from umpteen.kernels.tokens import ALONE, KIND_SHIFT, hash_ngrams, plan_ngrams
 from umpteen.storage import Shape, Sizes, storable
 from umpteen.text.languages import CODES, languages_of, stemmer_name
 from umpteen.text.letters import letters
@@ -42,6 +42,9 @@ Forms = tuple[Hashes, npt.NDArray[np.int64], Hashes]  # bases, where extras begi
 
 def _no_hashes() -> Hashes:
     return np.zeros(0, np.uint64)
+
+
+_NO_FORMS: Forms = _no_hashes(), np.zeros(1, np.int64), _no_hashes()
 
 
 @storable
@@ -72,6 +75,8 @@ class Morphology:
         if len(self.words[1]) != len(self.bases) or len(self.stems[1]) != len(self.stem_bases):
             yield "has tables of words and of base forms of different lengths"
         starts, n = self.starts, len(self.bases)
+        if self.extras.ndim != 1:
+            yield f"has further features in {self.extras.ndim} dimensions, expected 1"
         if starts.shape != (n + 1,) or starts[0] != 0 or starts[-1] != len(self.extras):
             yield f"has no {len(self.extras)} further features for {n} words"
         elif (np.diff(starts) < 0).any():
@@ -115,9 +120,9 @@ class Morphology:
         hashes = hash_words(words)
         named = dict(zip(hashes.tolist(), words, strict=True))
         if self.forms == "characters":
-            every = list({part: None for word in words for part in _sequences(word)})
+            every = list({piece: None for word in words for piece in _sequences(word)})
             keys = _hashes_of_sequences(every).tolist()
-            return named | {key: f"*{part}*" for key, part in zip(keys, every, strict=True)}
+            return named | {key: f"*{piece}*" for key, piece in zip(keys, every, strict=True)}
         if self.forms == "both":
             bases = self.stem_bases[np.isin(self.stem_bases, hashes)]
             stems = zip(salted(bases, _STEM).tolist(), bases.tolist(), strict=True)
@@ -128,15 +133,17 @@ class Morphology:
         """Return texts as `kernels.morphology` takes them: numbers of words, and their forms."""
         encoded, ends = utf8(texts)
         table = frozen(*self.words)
-        numbers, word_ends, _, spans = number_words(encoded, ends, letters(), stop_words, table)
-        words = spelled(encoded.tobytes(), spans) if len(spans) else []
-        languages = [self.languages[0]] * len(words)
-        if len(self.languages) > 1 and words:
-            of_texts = languages_of(texts)
-            at = np.searchsorted(ends, spans[:, 0], side="right")
-            languages = [self._own(of_texts[i]) for i in at]
-        own = frozen(self.bases, self.starts, self.extras)
-        return numbers, word_ends, own, frozen(*self.of_words(words, languages))
+        languages = np.zeros(len(texts), np.int64)  # a new word may occur in several
+        if len(self.languages) > 1:
+            languages[:] = [self.languages.index(self._own(code)) for code in languages_of(texts)]
+        numbers, word_ends, spans, of_words = number_words(
+            encoded, ends, letters(), stop_words, table, languages
+        )
+        new = _NO_FORMS
+        if len(spans):
+            codes = [self.languages[i] for i in of_words.tolist()]
+            new = self.of_words(spelled(encoded.tobytes(), spans), codes)
+        return numbers, word_ends, frozen(self.bases, self.starts, self.extras), frozen(*new)
 
     def named_ngrams(
         self, text: str, longest: int, stop_words: Table
@@ -156,8 +163,10 @@ class Morphology:
             number = numbers[i]
             own = self.extras[self.starts[number] : self.starts[number + 1]]
             own = own if number >= 0 else extras[starts[i] : starts[i + 1]]
-            parts = _sequences(word) if self.forms == "characters" else [word]
-            names += [f"*{part}*" if self.forms == "characters" else f"{part}*" for part in parts]
+            pieces = _sequences(word) if self.forms == "characters" else [word]
+            names += [
+                f"*{piece}*" if self.forms == "characters" else f"{piece}*" for piece in pieces
+            ]
             hashes = np.append(hashes, own)
         names = names[: len(hashes)]
         return names, hashes, np.append(shorter, np.full(len(hashes) - len(shorter), -1))
@@ -182,18 +191,23 @@ def words_of(
 ) -> dict[str, str]:
     """Return the different words of texts, and the language of each.
 
-    In a corpus of several languages, it is the language of most texts that have the word.
+    In a corpus of several languages, it is the language of most texts that have the word; texts in
+    none of them count only for words that no others have.
     """
+    if len(languages) == 1:
+        return {
+            word: languages[0] for texts in blocks for word in _words_in_texts(texts, stop_words)
+        }
     votes: dict[str, Counter[str]] = {}
     for texts in blocks:
-        of_texts = languages_of(texts) if len(languages) > 1 else [languages[0]] * len(texts)
-        for code in set(of_texts):
+        of_texts = languages_of(texts)
+        for code in sorted(set(of_texts), key=str):
             chosen = [
                 text for text, of_text in zip(texts, of_texts, strict=True) if of_text == code
             ]
-            vote = code if code in languages else languages[0]
-            for word in _different_words(chosen, stop_words):
-                votes.setdefault(word, Counter())[vote] += 1 if code is None else len(texts)
+            vote, weight = (code, 1) if code in languages else (languages[0], 0)
+            for word, n_texts in _words_in_texts(chosen, stop_words).items():
+                votes.setdefault(word, Counter())[vote] += n_texts * weight
     return {word: max(sorted(found), key=found.__getitem__) for word, found in votes.items()}
 
 
@@ -221,10 +235,17 @@ def spelled(content: bytes, spans: npt.NDArray[np.int64]) -> list[str]:
     return [content[start:end].decode().lower() for start, end in spans.tolist()]
 
 
-def _different_words(texts: list[str], stop_words: Table) -> list[str]:
+def _words_in_texts(texts: list[str], stop_words: Table) -> dict[str, int]:
+    """The different words, and in how many texts each occurs."""
     encoded, ends = utf8(texts)
-    _, _, _, spans = number_words(encoded, ends, letters(), stop_words, EMPTY)
-    return spelled(encoded.tobytes(), spans)
+    no_languages = np.zeros(len(texts), np.int64)
+    numbers, word_ends, spans, _ = number_words(
+        encoded, ends, letters(), stop_words, frozen(*EMPTY), no_languages
+    )
+    of_text = np.repeat(np.arange(len(texts)), np.diff(word_ends, prepend=0))
+    once = np.unique(of_text * len(spans) + numbers) % max(len(spans), 1)
+    n_texts = np.bincount(once, minlength=len(spans)).tolist()
+    return dict(zip(spelled(encoded.tobytes(), spans), n_texts, strict=True))
 
 
 def _stem_hashes(words: Sequence[str], languages: Sequence[str]) -> Hashes:
@@ -247,15 +268,15 @@ def _sequences(word: str) -> list[str]:
     >>> _sequences("hiiri")
     ['_hii', 'hiir', 'iiri', 'iri_', '_hiir', 'hiiri', 'iiri_']
     """
-    if len(word) < _LENGTHS[0]:
-        return []
+    if len(word) < _LENGTHS[0] or letters()[ord(word[0])] >> KIND_SHIFT == ALONE:
+        return []  # a letter of a script without spaces, and its marks
     whole = f"_{word[:_MOST_CHARACTERS]}_"
-    parts = (whole[i : i + n] for n in _LENGTHS for i in range(len(whole) - n + 1))
-    return list(dict.fromkeys(parts))
+    pieces = (whole[i : i + n] for n in _LENGTHS for i in range(len(whole) - n + 1))
+    return list(dict.fromkeys(pieces))
 
 
-def _hashes_of_sequences(parts: list[str]) -> Hashes:
-    return np.asarray(salted(_text_hashes(parts), _SEQUENCE))
+def _hashes_of_sequences(pieces: list[str]) -> Hashes:
+    return np.asarray(salted(_text_hashes(pieces), _SEQUENCE))
 
 
 def _text_hashes(texts: Sequence[str]) -> Hashes:

@@ -300,9 +300,12 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _new_words(self, texts: list[str]) -> dict[int, str]:
         """Words of texts that have no column, by hash."""
+        words_by_hash: dict[int, str] = {}
         if self.morphology_ is not None:
             words = words_of([texts], self.morphology_.languages, self.stop_table_)
-            at = places(hash_words(list(words)), *self.morphology_.words)
+            word_hashes = hash_words(list(words))
+            words_by_hash = dict(zip(word_hashes.tolist(), words, strict=True))
+            at = places(word_hashes, *self.morphology_.words)
             unknown = [word for word, number in zip(words, at, strict=True) if number < 0]
             self.morphology_ = self.morphology_.extended({word: words[word] for word in unknown})
         new: dict[int, str] = {}
@@ -310,7 +313,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             names, hashes, shorter = self._named_ngrams(text, 1)
             columns = find_columns(hashes, shorter, *self._table(), self.n_features_)
             new |= {int(hashes[i]): names[i] for i in np.flatnonzero(columns < 0)}
-        return {key: name for key, name in new.items() if "*" not in name}
+        return {key: words_by_hash.get(key, name) for key, name in new.items() if "*" not in name}
 
     def _learn(
         self, counts: list[Counts], n_texts: int
