@@ -181,7 +181,7 @@ class Forms:
 
 
 def sequences(word):
-    if len(word) < 4 or stands_alone(word[0]):
+    if len(word) < 4:
         return set()
     whole = f"_{word[:40]}_"
     return {whole[i : i + n] for n in (4, 5) for i in range(len(whole) - n + 1)}

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from umpteen.kernels.hashing import places
-from umpteen.kernels.morphology import number_words, salted
-from umpteen.kernels.tokens import ALONE, KIND_SHIFT, hash_ngrams, plan_ngrams
+from umpteen.kernels.morphology import base_forms, hash_lines, number_words, salted
+from umpteen.kernels.tokens import hash_ngrams, plan_ngrams
 from umpteen.storage import Shape, Sizes, storable
 from umpteen.text.languages import CODES, languages_of, stemmer_name
 from umpteen.text.letters import letters
@@ -82,29 +82,28 @@ class Morphology:
         elif (np.diff(starts) < 0).any():
             yield "has words whose features end before they begin"
 
-    def of_words(self, words: Sequence[str], languages: Sequence[str]) -> Forms:
-        """Return what words stand for that are not in the table, each of a language."""
-        hashes = hash_words(words)
+    def of_words(self, words: list[str], hashes: Hashes, numbers: npt.NDArray[np.int64]) -> Forms:
+        """Return what words stand for that are not in the table, by numbers of their languages."""
         if self.forms == "characters":
             found = [_sequences(word) for word in words]
             starts = np.cumsum([0, *map(len, found)])
             return hashes, starts, _hashes_of_sequences(list(chain.from_iterable(found)))
-        slots, keys = self.stems
-        at = places(_stem_hashes(words, languages), slots, keys)
-        bases = np.where(at >= 0, self.stem_bases[at] if len(self.stem_bases) else hashes, hashes)
+        stems = self._stem_hashes(words, numbers)
+        bases = base_forms(hashes, stems, frozen(*self.stems), *frozen(self.stem_bases))
         if self.forms == "stems":
-            return bases, np.zeros(len(words) + 1, np.int64), _no_hashes()
+            return bases, np.zeros(len(words) + 1, np.int64), _NO_FORMS[2]
         return hashes, np.arange(len(words) + 1), salted(bases, _STEM)
 
     def extended(self, languages: dict[str, str]) -> Self:
         """Return the same with new words, given with their languages."""
         words = sorted(languages, key=lambda word: (len(word), word))  # the shortest names a stem
-        of_each = [languages[word] for word in words]
+        of_each = np.array([self.languages.index(languages[word]) for word in words], np.int64)
         made = self._with_stems(words, of_each)
-        bases, starts, extras = made.of_words(words, of_each)
+        hashes = hash_words(words)
+        bases, starts, extras = made.of_words(words, hashes, of_each)
         return replace(
             made,
-            words=table(np.append(self.words[1], hash_words(words))),
+            words=table(np.append(self.words[1], hashes)),
             bases=np.append(self.bases, bases),
             starts=np.append(self.starts, self.starts[-1] + starts[1:]),
             extras=np.append(self.extras, extras),
@@ -135,14 +134,13 @@ class Morphology:
         table = frozen(*self.words)
         languages = np.zeros(len(texts), np.int64)  # a new word may occur in several
         if len(self.languages) > 1:
-            languages[:] = [self.languages.index(self._own(code)) for code in languages_of(texts)]
-        numbers, word_ends, spans, of_words = number_words(
+            languages[:] = [self._number(code) for code in languages_of(texts)]
+        numbers, word_ends, (lines, hashes, of_words) = number_words(
             encoded, ends, letters(), stop_words, table, languages
         )
         new = _NO_FORMS
-        if len(spans):
-            codes = [self.languages[i] for i in of_words.tolist()]
-            new = self.of_words(spelled(encoded.tobytes(), spans), codes)
+        if len(lines):
+            new = self.of_words(_spelled(lines), hashes, of_words)
         return numbers, word_ends, frozen(self.bases, self.starts, self.extras), frozen(*new)
 
     def named_ngrams(
@@ -151,8 +149,10 @@ class Morphology:
         """Return the n-grams of a text, named by its own words, hashes, and what they extend."""
         words = named_ngrams(text, 1, stop_words)[0]
         (language,) = languages_of([text]) if len(self.languages) > 1 else [None]
-        numbers = places(hash_words(words), *self.words)
-        bases, starts, extras = self.of_words(words, [self._own(language)] * len(words))
+        hashes = hash_words(words)
+        numbers = places(hashes, *self.words)
+        languages = np.full(len(words), self._number(language))
+        bases, starts, extras = self.of_words(words, hashes, languages)
         bases = np.where(numbers >= 0, np.append(self.bases, _NONE)[numbers], bases)
         shorter, last, _ = plan_ngrams(np.array([len(words)]), longest)
         names: list[str] = []
@@ -171,13 +171,26 @@ class Morphology:
         names = names[: len(hashes)]
         return names, hashes, np.append(shorter, np.full(len(hashes) - len(shorter), -1))
 
-    def _own(self, language: str | None) -> str:
-        return language if language in self.languages else self.languages[0]  # type: ignore[return-value]
+    def _number(self, language: str | None) -> int:
+        return self.languages.index(language) if language in self.languages else 0
 
-    def _with_stems(self, words: list[str], languages: list[str]) -> Self:
+    def _stem_hashes(self, words: list[str], numbers: npt.NDArray[np.int64]) -> Hashes:
+        """The hash of each word's stem in its language."""
+        from Stemmer import Stemmer
+
+        stemmers = [Stemmer(stemmer_name(language), 0) for language in self.languages]
+        if len(stemmers) == 1:
+            found = stemmers[0].stemWords(words)
+        else:
+            each = zip(words, numbers.tolist(), strict=True)
+            found = [stemmers[number].stemWord(word) for word, number in each]
+        salts = np.array([1 + CODES.index(language) for language in self.languages], np.uint64)
+        return _text_hashes(found, salts[numbers])
+
+    def _with_stems(self, words: list[str], languages: npt.NDArray[np.int64]) -> Self:
         if self.forms == "characters":
             return self
-        keys, firsts = np.unique(_stem_hashes(words, languages), return_index=True)
+        keys, firsts = np.unique(self._stem_hashes(words, languages), return_index=True)
         new = places(keys, *self.stems) < 0
         return replace(
             self,
@@ -230,36 +243,22 @@ def frozen(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
     return views
 
 
-def spelled(content: bytes, spans: npt.NDArray[np.int64]) -> list[str]:
-    """Return the words at these places."""
-    return [content[start:end].decode().lower() for start, end in spans.tolist()]
+def _spelled(lines: npt.NDArray[np.uint8]) -> list[str]:
+    """The words on these lines, in lower case; `utf8` has left no Σ, which depends on its place."""
+    return lines.tobytes().decode().lower().split("\n")[:-1]
 
 
 def _words_in_texts(texts: list[str], stop_words: Table) -> dict[str, int]:
     """The different words, and in how many texts each occurs."""
     encoded, ends = utf8(texts)
     no_languages = np.zeros(len(texts), np.int64)
-    numbers, word_ends, spans, _ = number_words(
+    numbers, word_ends, (lines, hashes, _) = number_words(
         encoded, ends, letters(), stop_words, frozen(*EMPTY), no_languages
     )
     of_text = np.repeat(np.arange(len(texts)), np.diff(word_ends, prepend=0))
-    once = np.unique(of_text * len(spans) + numbers) % max(len(spans), 1)
-    n_texts = np.bincount(once, minlength=len(spans)).tolist()
-    return dict(zip(spelled(encoded.tobytes(), spans), n_texts, strict=True))
-
-
-def _stem_hashes(words: Sequence[str], languages: Sequence[str]) -> Hashes:
-    """The hash of each word's stem in its language."""
-    from Stemmer import Stemmer
-
-    found = np.zeros(len(words), np.uint64)
-    of_word = np.array(languages)
-    for language in set(languages):
-        rows = np.flatnonzero(of_word == language)
-        stemmer = Stemmer(stemmer_name(language), 0)
-        stems = stemmer.stemWords([words[i] for i in rows.tolist()])
-        found[rows] = salted(_text_hashes(stems), np.uint64(1 + CODES.index(language)))
-    return found
+    once = np.unique(of_text * len(hashes) + numbers) % max(len(hashes), 1)
+    n_texts = np.bincount(once, minlength=len(hashes)).tolist()
+    return dict(zip(_spelled(lines), n_texts, strict=True))
 
 
 def _sequences(word: str) -> list[str]:
@@ -268,17 +267,18 @@ def _sequences(word: str) -> list[str]:
     >>> _sequences("hiiri")
     ['_hii', 'hiir', 'iiri', 'iri_', '_hiir', 'hiiri', 'iiri_']
     """
-    if len(word) < _LENGTHS[0] or letters()[ord(word[0])] >> KIND_SHIFT == ALONE:
-        return []  # a letter of a script without spaces, and its marks
+    if len(word) < _LENGTHS[0]:
+        return []
     whole = f"_{word[:_MOST_CHARACTERS]}_"
     pieces = (whole[i : i + n] for n in _LENGTHS for i in range(len(whole) - n + 1))
     return list(dict.fromkeys(pieces))
 
 
 def _hashes_of_sequences(pieces: list[str]) -> Hashes:
-    return np.asarray(salted(_text_hashes(pieces), _SEQUENCE))
+    return _text_hashes(pieces, np.full(len(pieces), _SEQUENCE))
 
 
-def _text_hashes(texts: Sequence[str]) -> Hashes:
-    """Hashes of any texts without separators: an underscore makes a word of each."""
-    return hash_words([f"_{text}" for text in texts])
+def _text_hashes(texts: Sequence[str], salts: Hashes) -> Hashes:
+    """Hashes of texts that are no words of their own, each with its salt."""
+    lines = "\n".join([*texts, ""]).encode()
+    return np.asarray(hash_lines(np.frombuffer(lines, np.uint8), salts))
