@@ -10,7 +10,6 @@ from umpteen.kernels.ngrams import count_ngrams
 from umpteen.kernels.tfidf import weigh_ngrams
 from umpteen.kernels.tokens import hash_ngrams, plan_ngrams, read_words
 
-
 _NEW_LINE = 10
 
 

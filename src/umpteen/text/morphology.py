@@ -89,7 +89,7 @@ class Morphology:
             starts = np.cumsum([0, *map(len, found)])
             return hashes, starts, _hashes_of_sequences(list(chain.from_iterable(found)))
         stems = self._stem_hashes(words, numbers)
-        bases = base_forms(hashes, stems, frozen(*self.stems), *frozen(self.stem_bases))
+        bases = base_forms(hashes, stems, self.stems, self.stem_bases)
         if self.forms == "stems":
             return bases, np.zeros(len(words) + 1, np.int64), _NO_FORMS[2]
         return hashes, np.arange(len(words) + 1), salted(bases, _STEM)
@@ -131,17 +131,16 @@ class Morphology:
     def read(self, texts: list[str], stop_words: Table) -> tuple[Any, ...]:
         """Return texts as `kernels.morphology` takes them: numbers of words, and their forms."""
         encoded, ends = utf8(texts)
-        table = frozen(*self.words)
         languages = np.zeros(len(texts), np.int64)  # a new word may occur in several
         if len(self.languages) > 1:
             languages[:] = [self._number(code) for code in languages_of(texts)]
         numbers, word_ends, (lines, hashes, of_words) = number_words(
-            encoded, ends, letters(), stop_words, table, languages
+            encoded, ends, letters(), stop_words, self.words, languages
         )
         new = _NO_FORMS
         if len(lines):
             new = self.of_words(_spelled(lines), hashes, of_words)
-        return numbers, word_ends, frozen(self.bases, self.starts, self.extras), frozen(*new)
+        return numbers, word_ends, (self.bases, self.starts, self.extras), new
 
     def named_ngrams(
         self, text: str, longest: int, stop_words: Table
@@ -235,14 +234,6 @@ def as_spelled(names: dict[int, str]) -> tuple[Hashes, npt.NDArray[np.uint8], An
     )
 
 
-def frozen(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    """Return read-only views: numba compiles once for arrays from anywhere."""
-    views = tuple(array.view() for array in arrays)
-    for view in views:
-        view.flags.writeable = False
-    return views
-
-
 def _spelled(lines: npt.NDArray[np.uint8]) -> list[str]:
     """The words on these lines, in lower case; `utf8` has left no Σ, which depends on its place."""
     return lines.tobytes().decode().lower().split("\n")[:-1]
@@ -253,7 +244,7 @@ def _words_in_texts(texts: list[str], stop_words: Table) -> dict[str, int]:
     encoded, ends = utf8(texts)
     no_languages = np.zeros(len(texts), np.int64)
     numbers, word_ends, (lines, hashes, _) = number_words(
-        encoded, ends, letters(), stop_words, frozen(*EMPTY), no_languages
+        encoded, ends, letters(), stop_words, EMPTY, no_languages
     )
     of_text = np.repeat(np.arange(len(texts)), np.diff(word_ends, prepend=0))
     once = np.unique(of_text * len(hashes) + numbers) % max(len(hashes), 1)
