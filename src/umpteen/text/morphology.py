@@ -33,6 +33,7 @@ from umpteen.text.ngrams import (
 FORMS = ("stems", "both", "characters")
 _LENGTHS = (4, 5)  # of sequences of characters
 _MOST_CHARACTERS = 40  # of a word that sequences are taken from
+_MOST_EXTRAS = sum(_MOST_CHARACTERS + 3 - length for length in _LENGTHS)  # of a word
 _NONE = np.uint64(0)
 _STEM, _SEQUENCE = np.uint64(0x452821E638D01377), np.uint64(0xBE5466CF34E90C6C)  # digits of pi
 
@@ -79,8 +80,8 @@ class Morphology:
             yield f"has further features in {self.extras.ndim} dimensions, expected 1"
         if starts.shape != (n + 1,) or starts[0] != 0 or starts[-1] != len(self.extras):
             yield f"has no {len(self.extras)} further features for {n} words"
-        elif (np.diff(starts) < 0).any():
-            yield "has words whose features end before they begin"
+        elif (np.diff(starts) < 0).any() or (np.diff(starts) > _MOST_EXTRAS).any():
+            yield f"has words with fewer than 0 or more than {_MOST_EXTRAS} further features"
 
     def of_words(self, words: list[str], hashes: Hashes, numbers: npt.NDArray[np.int64]) -> Forms:
         """Return what words stand for that are not in the table, by numbers of their languages."""
@@ -158,17 +159,18 @@ class Morphology:
         for prefix, word in zip(shorter.tolist(), last.tolist(), strict=True):
             names.append(words[word] if prefix < 0 else f"{names[prefix]} {words[word]}")
         hashes = hash_ngrams(bases, shorter, last)
-        for i, word in enumerate(words):
-            number = numbers[i]
+        further: list[int] = []
+        for i, (word, number) in enumerate(zip(words, numbers.tolist(), strict=True)):
             own = self.extras[self.starts[number] : self.starts[number + 1]]
             own = own if number >= 0 else extras[starts[i] : starts[i + 1]]
-            pieces = _sequences(word) if self.forms == "characters" else [word]
-            names += [
-                f"*{piece}*" if self.forms == "characters" else f"{piece}*" for piece in pieces
-            ]
-            hashes = np.append(hashes, own)
-        names = names[: len(hashes)]
-        return names, hashes, np.append(shorter, np.full(len(hashes) - len(shorter), -1))
+            if self.forms == "characters":
+                pieces = [f"*{piece}*" for piece in _sequences(word)]
+            else:
+                pieces = [f"{word}*"]
+            names += pieces[: len(own)]
+            further += own[: len(pieces)].tolist()
+        hashes = np.append(hashes, np.array(further, np.uint64))
+        return names, hashes, np.append(shorter, np.full(len(further), -1))
 
     def _number(self, language: str | None) -> int:
         return self.languages.index(language) if language in self.languages else 0
