@@ -7,7 +7,7 @@ import numpy as np
 from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.hashing import SEED, find, finish, free_slots, join, stir
 from umpteen.kernels.ngrams import count_ngrams
-from umpteen.kernels.tfidf import weigh_ngrams
+from umpteen.kernels.tfidf import weigh_columns
 from umpteen.kernels.tokens import hash_ngrams, plan_ngrams, read_words
 
 _NEW_LINE = 10
@@ -118,11 +118,20 @@ def count_forms(numbers: Any, word_ends: Any, learned: Any, new: Any, longest: i
 @kernel
 def weigh_forms(
     numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int, slots: Any, keys: Any,
-    idf: Any, n_first: int, sublinear: bool,
+    idf: Any, n_first: int, sublinear: bool, columns: Any,
 ) -> Any:  # fmt: skip
-    """Return what `kernels.tfidf.weigh_texts` returns, of words that stand for others."""
-    _, shorter, _, ngram_ends, ngrams = _ngrams(numbers, word_ends, learned, new, longest)
-    return weigh_ngrams(shorter, ngram_ends, ngrams, slots, keys, idf, n_first, sublinear)
+    """Return what `kernels.tfidf.weigh_texts` returns, of words that stand for others.
+
+    If words have no extra features, `columns` may have the column of each learned word.
+    """
+    _, shorter, last, ngram_ends, ngrams = _ngrams(numbers, word_ends, learned, new, longest)
+    found = np.empty(len(ngrams), np.int32)
+    for i in range(len(ngrams)):
+        if shorter[i] < 0 and numbers[last[i]] < len(columns):
+            found[i] = columns[numbers[last[i]]]
+        else:
+            found[i] = slots[find(ngrams[i], slots, keys)] - 1
+    return weigh_columns(found, ngram_ends, idf, n_first, sublinear)
 
 
 @kernel
