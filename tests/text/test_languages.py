@@ -207,7 +207,7 @@ def test_new_words_of_a_known_stem_take_no_spare_column():
     vectorizer = Vectorizer(language="en", spare=3).fit(texts)
     before = vectorizer.transform(texts)
     assert vectorizer.learn_words(["connecting connections"]).n_features_used == 4
-    vectorizer.learn_words(["wombats quokkas", "the wombat", "quokkas"])
+    vectorizer.learn_words(["a wombat", "wombats quokkas", "the quokkas"])
     names = vectorizer.get_feature_names_out().tolist()
     assert names == ["a", "cats", "connect", "dog", "wombat", "quokkas", "the"]
     X = vectorizer.transform(["wombat", "Wombats", "quokka", "connects", "numbat"])
@@ -277,6 +277,7 @@ def test_a_new_word_in_texts_of_two_languages_has_two_stems():
 def test_a_word_has_the_language_of_most_texts_that_have_it(n_english, n_german):
     texts = [f"{SENTENCES['en']} meld melding"] * n_english
     texts += [f"{SENTENCES['de']} meld melding"] * n_german + ["meld melding"] * 4
+    texts += [SENTENCES["en" if n_german > n_english else "de"]] * 9  # the main language
     names = Vectorizer(language="auto", ngrams=1).fit(texts).get_feature_names_out()
     assert "meld" in names
     assert ("melding" in names) == (n_german > n_english)  # one stem in English, two in German
