@@ -5,10 +5,14 @@ where `$UMPTEEN_DATA` has them, else of pydocs. Words and pairs of words that oc
 or more. "one text" is a call with a single text of 200 characters. The two take turns in one
 process, five times on short data and three times on long; medians, and the smallest and largest
 ratio of a turn. Memory is the peak that `fit_transform` adds to a fresh process.
+
+`python benchmarks/vectorizer.py stems`: what `language="en"` costs at prediction, by processor time
+on one thread, for all test texts in one call and for 500 of them, 200 characters each, one by one.
 """
 
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,15 +29,21 @@ from umpteen.text import Vectorizer
 
 LONG = 20e6  # characters
 ONE, N_CALLS = 200, 300
+N_SINGLE, N_TURNS = 500, 15
 
 
 def main() -> None:
     """Time every task on every data set, print the table."""
-    table = Table("data", "MB", "task", "umpteen", "scikit-learn", "ratio", "range")
+    if sys.argv[1:] == ["stems"]:
+        table = Table("data", "MB", "task", "words", "stems", "ratio", "range")
+        task = compare_stems
+    else:
+        table = Table("data", "MB", "task", "umpteen", "scikit-learn", "ratio", "range")
+        task = compare
     folder = Path(os.environ.get("UMPTEEN_DATA", ""))
     names = [name for name in ("eurlex57k", "cooking") if (folder / name).is_dir()]
     for name in names or ["pydocs"]:
-        compare(table, name)
+        task(table, name)
     Console().print(table)
 
 
@@ -53,6 +63,32 @@ def compare(table: Table, name: str) -> None:
     peaks = [peak_memory(make, name) for make in (ours_, theirs_)]
     shown = [f"{peak:.0f} MB" for peak in peaks]
     table.add_row(name, f"{size / 1e6:.1f}", "memory", *shown, f"{peaks[1] / peaks[0]:.1f}x")
+
+
+def compare_stems(table: Table, name: str) -> None:
+    """Rows of the table for the test texts of one data set, with plain words and with stems."""
+    data = um.data.load(name)
+    texts = data.test.texts
+    size = sum(map(len, texts)) / 1e6
+    singles = [[text[:ONE]] for text in texts[:N_SINGLE]]
+    both = [Vectorizer(n_jobs=1, language=code).fit(data.train.texts) for code in (None, "en")]
+    for task, calls, scale, unit in (
+        ("transform", [texts], 1e3, "ms"), ("one text", singles, 1e6 / len(singles), "us")
+    ):  # fmt: skip
+        turns = [[processor_time(one, calls) for one in both] for _ in range(N_TURNS + 1)][1:]
+        words, stems = (median(turn[i] for turn in turns) for i in (0, 1))
+        ratios = [turn[1] / turn[0] for turn in turns]
+        shown = [f"{value * scale:.3g} {unit}" for value in (words, stems)]
+        spread = f"{min(ratios):.2f}x to {max(ratios):.2f}x"
+        table.add_row(name, f"{size:.1f}", task, *shown, f"{median(ratios):.2f}x", spread)
+
+
+def processor_time(vectorizer: Vectorizer, calls: list[list[str]]) -> float:
+    """Seconds of the processor for these calls."""
+    start = time.process_time()
+    for texts in calls:
+        vectorizer.transform(texts)
+    return time.process_time() - start
 
 
 def ours_() -> Vectorizer:

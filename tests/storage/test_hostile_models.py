@@ -275,3 +275,76 @@ def test_lists_in_a_recipe_are_tuples(tmp_path):
 def test_true_is_no_number(name):
     with pytest.raises(ParameterError, match="use a number"):
         TreeRecipe(**{name: True})
+
+
+def _put(folder, content, values):
+    folder.arrays[content["array"]] = np.asarray(values, folder.arrays[content["array"]].dtype)
+
+
+def _fill(name, number, value):
+    """Every entry of one array of a table is this value."""
+
+    def change(folder, state):
+        content = state[name]["tuple"][number]
+        _put(folder, content, np.full_like(folder.arrays[content["array"]], value))
+
+    return change
+
+
+def _reshape(name, change_values):
+    def change(folder, state):
+        _put(folder, state[name], change_values(folder.arrays[state[name]["array"]]))
+
+    return change
+
+
+REFUSED_FORMS = {
+    "language": lambda folder, state: state.update(languages=["xx"]),
+    "no language": lambda folder, state: state.update(languages=[]),
+    "language of another type": lambda folder, state: state.update(languages=[7]),
+    "forms": lambda folder, state: state.update(forms="lemmas"),
+    "words without free slot": _fill("words", 0, 1),
+    "stems without free slot": _fill("stems", 0, 1),
+    "slots beyond the words": _fill("words", 0, 10**6),
+    "negative slots": _fill("stems", 0, -3),
+    "fewer bases": _reshape("bases", lambda values: values[:-1]),
+    "fewer bases of stems": _reshape("stem_bases", lambda values: values[:-1]),
+    "fewer starts": _reshape("starts", lambda values: values[:-1]),
+    "starts that fall": _reshape("starts", lambda values: np.r_[0, values[:0:-1]]),
+    "starts that jump": _reshape("starts", lambda values: np.r_[0, values[1:] + 10**6]),
+    "starts in two dimensions": _reshape("starts", lambda values: values[:, None]),
+    "extras in two dimensions": _reshape("extras", lambda values: values[:, None]),
+    "fewer extras": _reshape("extras", lambda values: values[:-1]),
+    "no starts": _reshape("starts", lambda values: values[:0]),
+}
+ANSWERED_FORMS = {
+    "other words": _fill("words", 1, 7),
+    "other stems": _fill("stems", 1, 7),
+    "other bases": _reshape("bases", np.zeros_like),
+    "other forms": lambda folder, state: state.update(forms="stems"),
+    "languages twice": lambda folder, state: state.update(languages=["en", "de", "en"]),
+    "all extras of one word": _reshape("starts", lambda values: values * (values == 4)),
+}
+
+
+def _ask_forms(change, path):
+    texts = ["cats connect", "a cat"]
+    folder = opened(um.text.Vectorizer(language="en", forms="both", spare=2).fit(texts))
+    change(folder, folder.manifest["model"]["object"]["state"]["morphology_"]["object"]["state"])
+    folder.write(path)
+    vectorizer = um.load(path)
+    texts += ["connections of quokkas", "", "the cat is not in the house"]
+    assert vectorizer.transform(texts).shape == (5, vectorizer.n_features_)
+    assert all(isinstance(vectorizer.named_features(text), dict) for text in texts)
+    assert vectorizer.learn_words(texts).transform(texts).nnz > 0
+
+
+@pytest.mark.parametrize("name", REFUSED_FORMS)
+def test_forms_of_words_that_do_not_fit_are_refused(name, tmp_path):
+    with pytest.raises(UmpteenError):
+        _ask_forms(REFUSED_FORMS[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", ANSWERED_FORMS)
+def test_other_forms_of_words_give_other_answers(name, tmp_path):
+    _ask_forms(ANSWERED_FORMS[name], tmp_path)

@@ -5,18 +5,23 @@ from typing import Any
 import numpy as np
 
 from umpteen.kernels.compiling import inlined, kernel
-from umpteen.kernels.hashing import find, free_slots, join
+from umpteen.kernels.hashing import SEED, find, finish, free_slots, join, stir
 from umpteen.kernels.ngrams import count_ngrams
-from umpteen.kernels.tfidf import weigh_ngrams
+from umpteen.kernels.tfidf import weigh_columns
 from umpteen.kernels.tokens import hash_ngrams, plan_ngrams, read_words
+
+_NEW_LINE = 10
 
 
 @kernel
-def number_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, table: Any) -> Any:
+def number_words(
+    text: Any, text_ends: Any, letters: Any, stop_words: Any, table: Any, languages: Any
+) -> Any:
     """Return the words of texts as numbers: places in `table` (slots, keys), then new words.
 
-    Returns the number of each word, where the words of each text end, and of the different words
-    that the table has not, in the order of their numbers, hash and (start, end).
+    New words are different ones if they stand in texts of different `languages`, which are numbers.
+    Returns the number of each word, where the words of each text end, and of the new words in the
+    order of their numbers: a line of UTF-8 for each, hash, language.
     """
     slots, keys = table
     words, spans, word_ends = read_words(text, text_ends, letters, stop_words)
@@ -27,16 +32,29 @@ def number_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, table
         n_unknown += numbers[i] < 0
     new_slots = free_slots(n_unknown)
     new, firsts = np.empty(n_unknown, np.uint64), np.empty(n_unknown, np.int64)
-    n_new = 0
-    for i in range(len(words)):
-        if numbers[i] < 0:
-            slot = find(words[i], new_slots, new)
+    hashes, of_new = np.empty(n_unknown, np.uint64), np.empty(n_unknown, np.int64)
+    n_new, start, n_bytes = 0, 0, 0
+    for text_number in range(len(text_ends) if n_unknown > 0 else 0):
+        language = languages[text_number]
+        for i in range(start, word_ends[text_number]):
+            if numbers[i] >= 0:
+                continue
+            key = join(np.uint64(language), words[i])
+            slot = find(key, new_slots, new)
             if new_slots[slot] == 0:
-                new[n_new], firsts[n_new] = words[i], i
+                new[n_new], hashes[n_new], of_new[n_new], firsts[n_new] = key, words[i], language, i
+                n_bytes += spans[i, 1] - spans[i, 0] + 1
                 n_new += 1
                 new_slots[slot] = n_new
             numbers[i] = len(keys) + new_slots[slot] - 1
-    return numbers, word_ends, new[:n_new].copy(), spans[firsts[:n_new]]
+        start = word_ends[text_number]
+    lines, n_written = np.full(n_bytes, _NEW_LINE, np.uint8), 0
+    for i in range(n_new):
+        for at in range(spans[firsts[i], 0], spans[firsts[i], 1]):
+            lines[n_written] = text[at]
+            n_written += 1
+        n_written += 1
+    return numbers, word_ends, (lines, hashes[:n_new], of_new[:n_new])
 
 
 @inlined
@@ -60,6 +78,8 @@ def _ngrams(numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int) 
             n_extra += new_starts[number - n_learned + 1] - new_starts[number - n_learned]
     shorter, last, ngram_ends = plan_ngrams(word_ends, longest)
     hashes = hash_ngrams(words, shorter, last)
+    if n_extra == 0:
+        return words, shorter, last, ngram_ends, hashes
     n = len(hashes) + n_extra
     all_shorter, all_last = np.empty(n, np.int64), np.empty(n, np.int64)
     all_hashes, all_ends = np.empty(n, np.uint64), np.empty(len(word_ends), np.int64)
@@ -98,11 +118,45 @@ def count_forms(numbers: Any, word_ends: Any, learned: Any, new: Any, longest: i
 @kernel
 def weigh_forms(
     numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int, slots: Any, keys: Any,
-    idf: Any, n_first: int, sublinear: bool,
+    idf: Any, n_first: int, sublinear: bool, columns: Any,
 ) -> Any:  # fmt: skip
-    """Return what `kernels.tfidf.weigh_texts` returns, of words that stand for others."""
-    _, shorter, _, ngram_ends, ngrams = _ngrams(numbers, word_ends, learned, new, longest)
-    return weigh_ngrams(shorter, ngram_ends, ngrams, slots, keys, idf, n_first, sublinear)
+    """Return what `kernels.tfidf.weigh_texts` returns, of words that stand for others.
+
+    If words have no extra features, `columns` may have the column of each learned word.
+    """
+    _, shorter, last, ngram_ends, ngrams = _ngrams(numbers, word_ends, learned, new, longest)
+    found = np.empty(len(ngrams), np.int32)
+    for i in range(len(ngrams)):
+        if shorter[i] < 0 and numbers[last[i]] < len(columns):
+            found[i] = columns[numbers[last[i]]]
+        else:
+            found[i] = slots[find(ngrams[i], slots, keys)] - 1
+    return weigh_columns(found, ngram_ends, idf, n_first, sublinear)
+
+
+@kernel
+def hash_lines(lines: Any, salts: Any) -> Any:
+    """Return the hash of each line of UTF-8, each with its salt; every line has an end."""
+    hashes = np.empty(len(salts), np.uint64)
+    n, key = 0, SEED
+    for at in range(len(lines)):
+        if lines[at] == _NEW_LINE:
+            hashes[n], key = join(salts[n], finish(key)), SEED
+            n += 1
+        else:
+            key = stir(key, np.uint64(lines[at]))
+    return hashes
+
+
+@kernel
+def base_forms(words: Any, stems: Any, table: Any, bases: Any) -> Any:
+    """Return the base form of each word: that of its stem if `table` has it, else itself."""
+    slots, keys = table
+    found = np.empty(len(words), np.uint64)
+    for i in range(len(words)):
+        place = slots[find(stems[i], slots, keys)] - 1
+        found[i] = bases[place] if place >= 0 else words[i]
+    return found
 
 
 @kernel

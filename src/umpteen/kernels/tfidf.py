@@ -48,6 +48,12 @@ def weigh_ngrams(
 ) -> Any:  # fmt: skip
     """Return the rows of texts whose n-grams were read."""
     found = find_columns(ngrams, shorter, slots, keys, len(idf))
+    return weigh_columns(found, ngram_ends, idf, n_first, sublinear)
+
+
+@shared
+def weigh_columns(found: Any, ngram_ends: Any, idf: Any, n_first: int, sublinear: bool) -> Any:
+    """Return the rows of texts whose n-grams have these columns, which are overwritten."""
     indptr = np.zeros(len(ngram_ends) + 1, np.int32)
     values, spare = np.empty(len(found), np.float32), np.empty(len(found), np.int32)
     n, start = 0, 0

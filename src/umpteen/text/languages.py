@@ -189,7 +189,7 @@ def check_language(language: str | None) -> None:
 
 
 def languages_of(texts: list[str]) -> list[str | None]:
-    """Return the language of each text, None if its function words do not tell.
+    """Return the language of each text, None if its function words do not tell, or tell of two.
 
     >>> languages_of(["It is not that cold in the house", "Es ist nicht kalt im Haus", "pytest"])
     ['en', 'de', None]
@@ -202,7 +202,7 @@ def main_languages(texts: Sequence[str]) -> list[str]:
     """Return the languages of a corpus, the most frequent first: those of a twentieth of its texts.
 
     At most 2,000 texts are looked at, evenly spaced. The list is empty if hardly any text has
-    function words of any language, or if most texts are without a language.
+    function words of one language.
 
     >>> main_languages(["the cat is on the mat", "die Katze ist auf der Matte"])
     ['de', 'en']
@@ -222,6 +222,7 @@ def _numbers_of(texts: list[str]) -> npt.NDArray[np.int64]:
     best = np.argmax(counts, axis=1)
     most = counts[np.arange(len(texts)), best]
     is_clear = (most >= _FEWEST_WORDS) & (most >= _FEWEST * n_words)
+    is_clear &= (counts == most[:, None]).sum(axis=1) == 1
     return np.where(is_clear, best, -1)
 
 

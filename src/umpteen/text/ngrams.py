@@ -37,10 +37,15 @@ def utf8(texts: list[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]
     Case is left to the kernel, but for the two capitals whose lower case it cannot know: that of
     Σ depends on its place in the word, that of İ has two characters.
     """
-    encoded = [
-        text.encode() if text.isascii() else _normal(text).encode("utf-8", "surrogatepass")
-        for text in texts
-    ]
+    return _joined(
+        [
+            text.encode() if text.isascii() else _normal(text).encode("utf-8", "surrogatepass")
+            for text in texts
+        ]
+    )
+
+
+def _joined(encoded: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
     return np.frombuffer(b"".join(encoded), np.uint8), ends
 
@@ -73,8 +78,12 @@ def table_faults(table: Table) -> Iterator[str]:
 
 
 def hash_words(words: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """Return the hash of each of these words, which are words as `read_words` finds them."""
-    hashes, _, ends = read_words(*utf8(list(words)), letters(), EMPTY)
+    """Return the hash of each of these words, which are words as `read_words` finds them.
+
+    They are not normalised again: lower case may have a normal form that upper case has not.
+    """
+    encoded = [word.encode() for word in words]
+    hashes, _, ends = read_words(*_joined(encoded), letters(), EMPTY)
     return np.asarray(hashes[ends - 1])
 
 

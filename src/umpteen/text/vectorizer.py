@@ -35,6 +35,7 @@ from umpteen.text.vocabulary import Counts, Vocabulary
 from umpteen.validation import N_JOBS, check_parameters, check_texts
 
 _FEWEST_HASHED = 2  # one half for words, one for longer n-grams
+_NO_COLUMNS = np.zeros(0, np.int32)
 _MOST_WORDS = 100  # in a feature of a loaded model
 
 
@@ -221,13 +222,13 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """Return a row of features for each text: float32, of length 1, columns in order."""
         self._check_fitted()
         texts = check_texts(texts)
-        morphology = self.morphology_
+        morphology, columns = self.morphology_, self._word_columns()
 
         def weigh(block: list[str]) -> tuple[Any, Any, Any]:
             if morphology is not None:
                 return weigh_forms(  # type: ignore[no-any-return]
                     *morphology.read(block, self.stop_table_), self.ngrams, *self._table(),
-                    self.idf_, self.n_first_, self.sublinear,
+                    self.idf_, self.n_first_, self.sublinear, columns,
                 )  # fmt: skip
             return weigh_texts(  # type: ignore[no-any-return]
                 *utf8(block), letters(), self.stop_table_, self.ngrams, *self._table(), self.idf_,
@@ -298,11 +299,25 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             return named_ngrams(text, longest, self.stop_table_)
         return self.morphology_.named_ngrams(text, longest, self.stop_table_)
 
+    def _word_columns(self) -> npt.NDArray[np.int32]:
+        """The column of each word that was learned with stems: one look into a table, not two."""
+        morphology = self.morphology_
+        if morphology is None or morphology.forms != "stems":
+            return _NO_COLUMNS
+        made_of, columns = self.__dict__.get("_columns", ((None, None), _NO_COLUMNS))
+        if made_of[0] is not morphology or made_of[1] is not self.vocabulary_:
+            columns = places(morphology.bases, *self._table())
+            self._columns = (morphology, self.vocabulary_), columns
+        return columns  # type: ignore[no-any-return]
+
     def _new_words(self, texts: list[str]) -> dict[int, str]:
         """Words of texts that have no column, by hash."""
+        words_by_hash: dict[int, str] = {}
         if self.morphology_ is not None:
             words = words_of([texts], self.morphology_.languages, self.stop_table_)
-            at = places(hash_words(list(words)), *self.morphology_.words)
+            word_hashes = hash_words(list(words))
+            words_by_hash = dict(zip(word_hashes.tolist(), words, strict=True))
+            at = places(word_hashes, *self.morphology_.words)
             unknown = [word for word, number in zip(words, at, strict=True) if number < 0]
             self.morphology_ = self.morphology_.extended({word: words[word] for word in unknown})
         new: dict[int, str] = {}
@@ -310,7 +325,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             names, hashes, shorter = self._named_ngrams(text, 1)
             columns = find_columns(hashes, shorter, *self._table(), self.n_features_)
             new |= {int(hashes[i]): names[i] for i in np.flatnonzero(columns < 0)}
-        return {key: name for key, name in new.items() if "*" not in name}
+        return {key: words_by_hash.get(key, name) for key, name in new.items() if "*" not in name}
 
     def _learn(
         self, counts: list[Counts], n_texts: int
