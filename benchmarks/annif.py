@@ -35,10 +35,16 @@ from umpteen.metrics import f1_at_k, ndcg_at_k, precision_at_k
 SETS = ("cpv-it", "cooking", "eurlex57k")
 Fit = Callable[[list[str], list[list[str]], dict[str, str], str], um.Tagger]
 TAGGERS: dict[str, Fit] = {
+    "Tagger(language=None), no names": lambda texts, labels, names, language: um.Tagger(
+        language=None
+    ).fit(texts, labels, label_texts=None),
     "Tagger()": lambda texts, labels, names, language: um.Tagger().fit(texts, labels),
     "Tagger(), label texts": lambda texts, labels, names, language: um.Tagger().fit(
         texts, labels, label_texts=names
     ),
+    "Tagger(Ensemble), label texts": lambda texts, labels, names, language: um.Tagger(
+        um.Ensemble([um.LabelTree.for_texts(), um.NearestCentroid()])
+    ).fit(texts, labels, label_texts=names),
 }
 
 TITLES = {
