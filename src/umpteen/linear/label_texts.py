@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 
 from umpteen import parallel
 from umpteen.base import TopK
+from umpteen.errors import FeaturesError
 from umpteen.kernels.blending import N_EVIDENCE, blend, join_evidence
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.kernels.topk import frozen_csr, sparse_topk
@@ -21,7 +22,7 @@ from umpteen.metrics.hits import found_in
 from umpteen.ranking import QuadraticRanker
 from umpteen.splitting import learned_labels
 from umpteen.storage import Offsets, Shape, Sizes, Within, storable
-from umpteen.validation import Features, check_describes
+from umpteen.validation import Features, check_describes, check_features
 
 WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
 _BLOCK = 2048
@@ -81,9 +82,11 @@ class LabelTexts:
         """Return unit rows of features as given, one per label, and of names."""
         check_describes(features, len(counts))
         texts = cls(_unit(features), counts)
-        return texts if names is None else replace(
-            texts, names=_unit(names.features), name_starts=names.starts
-        )  # fmt: skip
+        if names is None:
+            return texts
+        own = check_features(names.features, n_features=features.shape[1], name="label_names")
+        starts = _check_starts(names.starts, len(counts), own.shape[0])
+        return replace(texts, names=_unit(own), name_starts=starts)
 
     @property
     def is_used(self) -> bool:
@@ -168,8 +171,10 @@ class LabelTexts:
                     np.float32(self.weight), k, X.shape[1],
                 )  # fmt: skip
             found, evidence = self._join(samples, labels, best, block, near)
-            ranked = merge_nearest(found, ranker.probabilities(evidence), min(k, found.shape[1]))
-            return _with_others(ranked, best[0][block], best[1][block], k)
+            n_best = k if k <= _N_RANKED else found.shape[1]
+            ranked = merge_nearest(found, ranker.probabilities(evidence), n_best)
+            others = best[0][block, _N_RANKED:], best[1][block, _N_RANKED:]
+            return _with_others(ranked, others, k)
 
         blocks = self._blocks(X, rows, n_jobs)
         return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
@@ -216,6 +221,17 @@ class LabelTexts:
         return float(np.bincount(of_row, has * rows.data**2, minlength=1).max())
 
 
+def _check_starts(starts: Any, n_labels: int, n_names: int) -> IntArray:
+    found = np.asarray(starts)
+    whole = found.shape == (n_labels + 1,) and np.issubdtype(found.dtype, np.integer)
+    if not whole or found[0] != 0 or found[-1] != n_names or (np.diff(found) < 0).any():
+        raise FeaturesError(
+            f"label_names.starts does not divide {n_names:,} names among {n_labels:,} labels: "
+            f"expected {n_labels + 1:,} integers that rise from 0 to {n_names:,}"
+        )
+    return found.astype(np.int64)
+
+
 def _unit(features: Features) -> csr_matrix:
     return csr_matrix(normalize(csr_matrix(features)), dtype=np.float32)
 
@@ -226,23 +242,21 @@ def _rows_kept(features: csr_matrix, kept: npt.NDArray[np.float32]) -> csr_matri
     return features
 
 
-def _with_others(ranked: Answer, labels: Any, scores: Any, k: int) -> Answer:
+def _with_others(ranked: Answer, others: Answer, k: int) -> Answer:
     """What a ranker ranks, then further labels of the tree, whose scores go on from the last one.
 
     So the first labels are the same for every `k`.
     """
-    n_more = min(k, labels.shape[1]) - ranked[0].shape[1]
-    if n_more <= 0:
+    if k <= _N_RANKED:
         return ranked
-    is_new = ~(labels[:, :, None] == ranked[0][:, None, :]).any(axis=2) & (labels >= 0)
+    labels, scores = others
+    is_new = ~(labels[:, :, None] == ranked[0][:, None, :]).any(axis=2)
     lowest = np.where(np.isfinite(ranked[1]), ranked[1], 1).min(axis=1, keepdims=True)
-    more = merge_nearest(
-        np.where(is_new, labels, -1), (lowest * np.clip(scores, 0, 1)).astype(np.float32), n_more
-    )
+    more = (lowest * np.clip(scores, 0, 1)).astype(np.float32)
     return merge_nearest(  # type: ignore[no-any-return]
-        np.concatenate([ranked[0], more[0]], axis=1),
-        np.concatenate([ranked[1], more[1]], axis=1),
-        ranked[0].shape[1] + n_more,
+        np.concatenate([ranked[0], np.where(is_new, labels, -1)], axis=1),
+        np.concatenate([ranked[1], more], axis=1),
+        k,
     )
 
 
@@ -284,7 +298,7 @@ def choose(
     ranked = _ranked(trial, samples, expected, unlearned, best, k, n_jobs)
     if ranked is None or quality(ranked[1]) <= quality(tried[weight]):
         return ValidatedTexts(replace(texts, weight=weight), TopK(*tried[weight]))
-    return ValidatedTexts(replace(texts, ranker=ranked[0]), TopK(*ranked[1]))
+    return ValidatedTexts(replace(texts, weight=0.0, ranker=ranked[0]), TopK(*ranked[1]))
 
 
 def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.bool_]:
