@@ -185,6 +185,18 @@ def test_names_that_say_nothing_do_no_harm(nameless, seed):
     assert p_at_2(tree().fit(X, Y, label_features=noise)) > p_at_2(nameless) - 0.01
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_a_text_that_is_a_name_speaks_for_no_other_label(several):
+    """Its cosine is larger than any that the ranker learned from."""
+    names = two_names() if several else None
+    model = tree().fit(X, Y, label_features=NAMES, label_names=names)
+    assert model.label_texts_.ranker is not None
+    top = model.predict_topk(NAMES, 5)
+    np.testing.assert_array_equal(top.labels[:, 0], np.arange(N_LABELS))
+    assert (top.scores[:, 0] > 10 * top.scores[:, 1]).all()
+    assert top.scores[:, 1].max() < 0.1
+
+
 def test_the_first_labels_do_not_depend_on_k(ranked):
     longest = ranked.predict_topk(X_TEST, 100)
     for k in (1, 5, 30, 31, 45, 60, 61):
@@ -293,7 +305,7 @@ def test_removed_labels_are_never_found(names):
     assert not np.isin(model.predict_topk(texts, 100).labels, [3, 77]).any()
 
 
-@pytest.mark.parametrize("names", [None])
+@pytest.mark.parametrize("names", [None, two_names(N_LABELS - 1)])
 def test_added_labels_are_found_by_their_text(names):
     rest = Y[:, [N_LABELS - 1]].toarray().ravel() == 0
     model = tree().fit(X[rest], Y[rest, :-1], label_features=NAMES[:-1], label_names=names)

@@ -38,7 +38,7 @@ IntArray = npt.NDArray[np.int64]
 
 def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     state.setdefault("counts", np.zeros(state["features"].shape[0], np.int64))
-    state.update(ranker=None, names=None, name_starts=None)
+    state.update(ranker=None, limits=None, names=None, name_starts=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +57,11 @@ class NameFeatures:
 class LabelTexts:
     """Unit rows of label features, and how they count: by a ranker, or by a weight of the cosine.
 
-    `counts` has the number of training samples of each label. Where a label has several names,
-    `names` are their unit rows, those of label i from `name_starts[i]` on; otherwise `features` are
-    its name.
+    `counts` has the number of training samples of each label. `limits` are the least and the
+    largest evidence that the ranker learned from, beyond which products of columns mean nothing:
+    a text that is no more than a name would make all labels likely. Where a label has several
+    names, `names` are their unit rows, those of label i from `name_starts[i]` on; otherwise
+    `features` are its name.
     """
 
     features: Annotated[csr_matrix, Shape("labels", "features")]
@@ -67,6 +69,7 @@ class LabelTexts:
     weight: Annotated[float, Within(0, 1e9)] = 0.0
     n_candidates: Annotated[int, Within(1, 100_000)] = 100
     ranker: QuadraticRanker | None = None
+    limits: Annotated[npt.NDArray[np.float32], Shape(2, N_EVIDENCE)] | None = None
     names: Annotated[csr_matrix, Shape("names", "features")] | None = None
     name_starts: Annotated[IntArray, Shape("labels + 1"), Offsets("names")] | None = None
 
@@ -74,6 +77,10 @@ class LabelTexts:
         """Yield errors of a loaded object: a ranker of other evidence."""
         if self.ranker is not None and len(self.ranker.means) != N_EVIDENCE:
             yield f"has a ranker of {len(self.ranker.means)} columns; expected {N_EVIDENCE}"
+        if (self.ranker is None) != (self.limits is None):
+            yield "has a ranker without limits of its evidence, or limits without a ranker"
+        if self.limits is not None and not (self.limits[0] <= self.limits[1]).all():
+            yield "has limits of evidence of which the lower one is above the upper one"
         if (self.names is None) != (self.name_starts is None):
             yield "has names of labels, and not whose they are"
 
@@ -162,17 +169,17 @@ class LabelTexts:
         """
         if not self.is_used or X.shape[0] == 0:
             return best[0][:, :k], best[1][:, :k]
-        ranker, labels = self.ranker, frozen_csr(self.features)
+        labels = frozen_csr(self.features)
 
         def rows(block: slice, samples: Any, near: npt.NDArray[np.int32]) -> Answer:
-            if ranker is None:
+            if self.ranker is None:
                 return blend(  # type: ignore[no-any-return]
                     samples, labels, best[0][block], best[1][block], near,
                     np.float32(self.weight), k, X.shape[1],
                 )  # fmt: skip
             found, evidence = self._join(samples, labels, best, block, near)
             n_best = k if k <= _N_RANKED else found.shape[1]
-            ranked = merge_nearest(found, ranker.probabilities(evidence), n_best)
+            ranked = merge_nearest(found, self._probabilities(evidence), n_best)
             others = best[0][block, _N_RANKED:], best[1][block, _N_RANKED:]
             return _with_others(ranked, others, k)
 
@@ -188,6 +195,11 @@ class LabelTexts:
 
         blocks = self._blocks(X, rows, n_jobs)
         return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+
+    def _probabilities(self, evidence: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        assert self.ranker is not None
+        assert self.limits is not None
+        return self.ranker.probabilities(np.clip(evidence, self.limits[0], self.limits[1]))
 
     def _join(self, samples: Any, labels: Any, best: Answer, block: slice, near: Any) -> Answer:
         names, starts = self._named
@@ -298,7 +310,9 @@ def choose(
     ranked = _ranked(trial, samples, expected, unlearned, best, k, n_jobs)
     if ranked is None or quality(ranked[1]) <= quality(tried[weight]):
         return ValidatedTexts(replace(texts, weight=weight), TopK(*tried[weight]))
-    return ValidatedTexts(replace(texts, weight=0.0, ranker=ranked[0]), TopK(*ranked[1]))
+    learned, answer = ranked
+    best_texts = replace(texts, weight=0.0, ranker=learned.ranker, limits=learned.limits)
+    return ValidatedTexts(best_texts, TopK(*answer))
 
 
 def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.bool_]:
@@ -311,8 +325,8 @@ def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.
 def _ranked(
     texts: LabelTexts, X: csr_matrix, Y: csr_matrix, unlearned: npt.NDArray[np.bool_],
     best: Answer, k: int, n_jobs: int | None,
-) -> tuple[QuadraticRanker, Answer] | None:  # fmt: skip
-    """A ranker that learns from all samples, and answers of rankers that do not learn from them."""
+) -> tuple[LabelTexts, Answer] | None:  # fmt: skip
+    """Texts with a ranker of all samples, and answers of rankers that do not learn from them."""
     candidates, evidence = texts.evidence(X, best, n_jobs)
     relevant = found_in(Y, candidates)
     learned = (
@@ -324,14 +338,18 @@ def _ranked(
     if relevant.sum() < _FEWEST_RELEVANT:
         return None
 
-    def fitted(rows: npt.NDArray[np.bool_]) -> QuadraticRanker:
+    def fitted(rows: npt.NDArray[np.bool_]) -> LabelTexts:
         used = learned & rows[:, None]
-        return QuadraticRanker.fitted(evidence[used], relevant[used], used.sum(axis=1))
+        pairs = evidence[used]
+        ranker = QuadraticRanker.fitted(pairs, relevant[used], used.sum(axis=1))
+        return replace(
+            texts, ranker=ranker, limits=np.stack([pairs.min(axis=0), pairs.max(axis=0)])
+        )
 
     fold = np.arange(len(candidates)) % _FOLDS
     labels = np.empty((len(candidates), k), np.int32)
     scores = np.empty((len(candidates), k), np.float32)
     for rows in (fold == i for i in range(_FOLDS)):
-        probabilities = fitted(~rows).probabilities(evidence[rows])
+        probabilities = fitted(~rows)._probabilities(evidence[rows])
         labels[rows], scores[rows] = merge_nearest(candidates[rows], probabilities, k)
     return fitted(fold >= 0), (labels, scores)
