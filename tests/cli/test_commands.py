@@ -73,6 +73,35 @@ def test_label_texts_reach_labels_without_samples(ask, folder, tmp_path):
     assert record["labels"] == 7
 
 
+@pytest.fixture(scope="module")
+def cookery(tmp_path_factory):
+    """Names and broader labels of the cookery data."""
+    concepts = [{"label": "food", "name": "something to eat"}, {"label": "jars", "name": "pickles"}]
+    concepts += [{"label": label, "parents": ["food"]} for label in ("bread", "soup")]
+    return write_lines(tmp_path_factory.mktemp("vocabulary") / "vocab.jsonl", concepts)
+
+
+def test_a_vocabulary_and_a_language(ask, folder, cookery, tmp_path):
+    model = tmp_path / "m"
+    (record,) = ask(
+        "fit", folder / "train.jsonl", "-o", model, "--vocabulary", cookery, "--language", "en"
+    )
+    assert record["labels"] == 8
+    for broader in ("add", "keep", "drop"):
+        records = ask("predict", model, folder / "test.jsonl", "-k", "1", "--broader", broader)
+        found = [{tag["label"] for tag in record["labels"]} for record in records]
+        assert any({"bread", "soup"} & labels for labels in found)
+        for labels in found:
+            assert ("food" in labels) == (broader == "add" and bool({"bread", "soup"} & labels))
+
+
+def test_a_hierarchy_is_asked_for_where_there_is_none(call, folder, model):
+    _, err = call("predict", model, folder / "test.jsonl", "--broader", "add", code=1)
+    assert err.startswith("umpteen: error: ")
+    assert "no hierarchy of labels" in err
+    assert "Traceback" not in err
+
+
 def test_predict_is_what_the_tagger_says(ask, folder, model):
     records = ask("predict", model, folder / "test.jsonl", "-k", "3")
     expected = um.load(model).predict(texts_of(folder), k=3)

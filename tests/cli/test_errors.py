@@ -36,6 +36,8 @@ def one_line(err):
         ("good.jsonl", GOOD, ["--zero-based"], "jsonl has no option '--zero-based'"),
         ("good.jsonl", GOOD, ["--max-memory", "much"], "4GB"),
         ("good.jsonl", GOOD, ["--jobs", "0"], "--jobs"),
+        ("good.jsonl", GOOD, ["--language", "xx"], "xx"),
+        ("good.jsonl", GOOD, ["--vocabulary", "none.jsonl"], "none.jsonl"),
         ("m.xmc.txt", "2 1 2\n0 0:1\n1 0:2\n", ["--keep-texts"], "--keep-texts"),
     ],
 )

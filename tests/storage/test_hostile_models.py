@@ -2,6 +2,7 @@
 
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ import umpteen as um
 from tests.storage.golden import ask, samples
 from tests.storage.tampering import GOLDEN, Folder
 from umpteen.errors import ParameterError, UmpteenError
-from umpteen.linear import TreeRecipe
+from umpteen.kernels.blending import N_EVIDENCE
+from umpteen.linear import NameFeatures, TreeRecipe
+from umpteen.ranking import QuadraticRanker
 from umpteen.siamese import SiameseRecipe
 
 X, Y = samples()
@@ -348,3 +351,64 @@ def test_forms_of_words_that_do_not_fit_are_refused(name, tmp_path):
 @pytest.mark.parametrize("name", ANSWERED_FORMS)
 def test_other_forms_of_words_give_other_answers(name, tmp_path):
     _ask_forms(ANSWERED_FORMS[name], tmp_path)
+
+
+def _ranked():
+    """A tree with names, counts and a ranker of its evidence, and the state of its label texts."""
+    random = np.random.default_rng(0)
+    model = um.LabelTree(max_leaf=4, verbose=False)
+    names = NameFeatures(random.random((2 * Y.shape[1], X.shape[1])), 2 * np.arange(Y.shape[1] + 1))
+    model.fit(X, Y, label_features=random.random((Y.shape[1], X.shape[1])), label_names=names)
+    ranker = QuadraticRanker.fitted(
+        random.random((400, N_EVIDENCE), dtype=np.float32), np.arange(400) % 4 == 0, np.full(100, 4)
+    )
+    limits = np.array([[0] * N_EVIDENCE, [1] * N_EVIDENCE], np.float32)
+    model.label_texts_ = replace(model.label_texts_, ranker=ranker, limits=limits)
+    folder = opened(model)
+    state = folder.manifest["model"]["object"]["state"]["label_texts_"]["object"]["state"]
+    return folder, state
+
+
+def test_a_ranked_tree_answers():
+    assert end(_ranked()[0]) == "answered"
+
+
+def _fewer_columns(folder, state):
+    ranker = state["ranker"]["object"]["state"]
+    n = N_EVIDENCE - 1
+    ranker["means"], ranker["scales"] = (array(folder, np.ones(n, np.float32)) for _ in range(2))
+    ranker["weights"] = array(folder, np.ones(1 + n * (n + 3) // 2, np.float32))
+
+
+def _array_of(key, change):
+    def changed(folder, state):
+        state[key] = array(folder, change(folder.arrays[state[key]["array"]].copy()))
+
+    return changed
+
+
+TAMPERED = {
+    "a ranker of other columns": _fewer_columns,
+    "starts that fall": _array_of("name_starts", lambda starts: starts[::-1]),
+    "starts that fall within": _array_of(
+        "name_starts", lambda starts: np.r_[0, starts[1:-1][::-1], starts[-1]]
+    ),
+    "starts beyond the names": _array_of("name_starts", lambda starts: starts + 1),
+    "fewer starts": _array_of("name_starts", lambda starts: starts[:-1]),
+    "names without starts": lambda folder, state: state.update(name_starts=None),
+    "starts without names": lambda folder, state: state.update(names=None),
+    "negative counts": _array_of("counts", lambda counts: counts - 10**6),
+    "fewer counts": _array_of("counts", lambda counts: counts[:-1]),
+    "no limits": lambda folder, state: state.update(limits=None),
+    "no ranker": lambda folder, state: state.update(ranker=None),
+    "limits of other columns": _array_of("limits", lambda limits: limits[:, :-1]),
+    "limits the wrong way round": _array_of("limits", lambda limits: limits[::-1]),
+    "limits of NaN": _array_of("limits", lambda limits: limits * np.float32(np.nan)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", TAMPERED)
+def test_label_texts_of_a_ranker(change):
+    folder, state = _ranked()
+    TAMPERED[change](folder, state)
+    assert end(folder) == "refused"

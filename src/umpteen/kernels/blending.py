@@ -109,6 +109,7 @@ def blend(samples, labels, tree_labels, tree_scores, near_labels, weight, k, n_f
         for slot in range(near_labels.shape[1]):
             label = near_labels[i, slot]
             if label >= 0 and not named[label]:
+                named[label] = True  # a label with several names is near more than once
                 score = scale * weight * _cosine(labels, label, dense)
                 if score > 0:
                     kept = offer(best[i], scores[i], kept, label, score)
@@ -116,6 +117,9 @@ def blend(samples, labels, tree_labels, tree_scores, near_labels, weight, k, n_f
         for slot in range(tree_labels.shape[1]):
             if tree_labels[i, slot] >= 0:
                 named[tree_labels[i, slot]] = False
+        for slot in range(near_labels.shape[1]):
+            if near_labels[i, slot] >= 0:
+                named[near_labels[i, slot]] = False
         for entry in range(indptr[i], indptr[i + 1]):
             dense[indices[entry]] = 0
     return best, scores

@@ -126,7 +126,7 @@ class LabelChanges(
             labels_by_feature(tree, asked, self.n_labels_) for tree in self._all_trees()
         ]
         texts = self.label_texts_
-        if texts is not None and texts.weight:
+        if texts is not None and texts.is_used:
             with_feature.append(csr_matrix(abs(texts.features[:, asked].T)))
         found = csr_matrix(sum(abs(X[:, asked]) @ labels for labels in with_feature))
         found.eliminate_zeros()

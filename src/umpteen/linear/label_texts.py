@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 
 from umpteen import parallel
 from umpteen.base import TopK
+from umpteen.errors import FeaturesError
 from umpteen.kernels.blending import N_EVIDENCE, blend, join_evidence
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.kernels.topk import frozen_csr, sparse_topk
@@ -21,7 +22,7 @@ from umpteen.metrics.hits import found_in
 from umpteen.ranking import QuadraticRanker
 from umpteen.splitting import learned_labels
 from umpteen.storage import Offsets, Shape, Sizes, Within, storable
-from umpteen.validation import Features, check_describes
+from umpteen.validation import Features, check_describes, check_features
 
 WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
 _BLOCK = 2048
@@ -37,7 +38,7 @@ IntArray = npt.NDArray[np.int64]
 
 def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     state.setdefault("counts", np.zeros(state["features"].shape[0], np.int64))
-    state.update(ranker=None, names=None, name_starts=None)
+    state.update(ranker=None, limits=None, names=None, name_starts=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,11 @@ class NameFeatures:
 class LabelTexts:
     """Unit rows of label features, and how they count: by a ranker, or by a weight of the cosine.
 
-    `counts` has the number of training samples of each label. Where a label has several names,
-    `names` are their unit rows, those of label i from `name_starts[i]` on; otherwise `features` are
-    its name.
+    `counts` has the number of training samples of each label. `limits` are the least and the
+    largest evidence that the ranker learned from, beyond which products of columns mean nothing:
+    a text that is no more than a name would make all labels likely. Where a label has several
+    names, `names` are their unit rows, those of label i from `name_starts[i]` on; otherwise
+    `features` are its name.
     """
 
     features: Annotated[csr_matrix, Shape("labels", "features")]
@@ -66,6 +69,7 @@ class LabelTexts:
     weight: Annotated[float, Within(0, 1e9)] = 0.0
     n_candidates: Annotated[int, Within(1, 100_000)] = 100
     ranker: QuadraticRanker | None = None
+    limits: Annotated[npt.NDArray[np.float32], Shape(2, N_EVIDENCE)] | None = None
     names: Annotated[csr_matrix, Shape("names", "features")] | None = None
     name_starts: Annotated[IntArray, Shape("labels + 1"), Offsets("names")] | None = None
 
@@ -73,6 +77,10 @@ class LabelTexts:
         """Yield errors of a loaded object: a ranker of other evidence."""
         if self.ranker is not None and len(self.ranker.means) != N_EVIDENCE:
             yield f"has a ranker of {len(self.ranker.means)} columns; expected {N_EVIDENCE}"
+        if (self.ranker is None) != (self.limits is None):
+            yield "has a ranker without limits of its evidence, or limits without a ranker"
+        if self.limits is not None and not (self.limits[0] <= self.limits[1]).all():
+            yield "has limits of evidence of which the lower one is above the upper one"
         if (self.names is None) != (self.name_starts is None):
             yield "has names of labels, and not whose they are"
 
@@ -81,9 +89,11 @@ class LabelTexts:
         """Return unit rows of features as given, one per label, and of names."""
         check_describes(features, len(counts))
         texts = cls(_unit(features), counts)
-        return texts if names is None else replace(
-            texts, names=_unit(names.features), name_starts=names.starts
-        )  # fmt: skip
+        if names is None:
+            return texts
+        own = check_features(names.features, n_features=features.shape[1], name="label_names")
+        starts = _check_starts(names.starts, len(counts), own.shape[0])
+        return replace(texts, names=_unit(own), name_starts=starts)
 
     @property
     def is_used(self) -> bool:
@@ -159,17 +169,19 @@ class LabelTexts:
         """
         if not self.is_used or X.shape[0] == 0:
             return best[0][:, :k], best[1][:, :k]
-        ranker, labels = self.ranker, frozen_csr(self.features)
+        labels = frozen_csr(self.features)
 
         def rows(block: slice, samples: Any, near: npt.NDArray[np.int32]) -> Answer:
-            if ranker is None:
+            if self.ranker is None:
                 return blend(  # type: ignore[no-any-return]
                     samples, labels, best[0][block], best[1][block], near,
                     np.float32(self.weight), k, X.shape[1],
                 )  # fmt: skip
             found, evidence = self._join(samples, labels, best, block, near)
-            ranked = merge_nearest(found, ranker.probabilities(evidence), min(k, found.shape[1]))
-            return _with_others(ranked, best[0][block], best[1][block], k)
+            n_best = k if k <= _N_RANKED else found.shape[1]
+            ranked = merge_nearest(found, self._probabilities(evidence), n_best)
+            others = best[0][block, _N_RANKED:], best[1][block, _N_RANKED:]
+            return _with_others(ranked, others, k)
 
         blocks = self._blocks(X, rows, n_jobs)
         return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
@@ -183,6 +195,11 @@ class LabelTexts:
 
         blocks = self._blocks(X, rows, n_jobs)
         return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+
+    def _probabilities(self, evidence: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        assert self.ranker is not None
+        assert self.limits is not None
+        return self.ranker.probabilities(np.clip(evidence, self.limits[0], self.limits[1]))
 
     def _join(self, samples: Any, labels: Any, best: Answer, block: slice, near: Any) -> Answer:
         names, starts = self._named
@@ -216,6 +233,17 @@ class LabelTexts:
         return float(np.bincount(of_row, has * rows.data**2, minlength=1).max())
 
 
+def _check_starts(starts: Any, n_labels: int, n_names: int) -> IntArray:
+    found = np.asarray(starts)
+    whole = found.shape == (n_labels + 1,) and np.issubdtype(found.dtype, np.integer)
+    if not whole or found[0] != 0 or found[-1] != n_names or (np.diff(found) < 0).any():
+        raise FeaturesError(
+            f"label_names.starts does not divide {n_names:,} names among {n_labels:,} labels: "
+            f"expected {n_labels + 1:,} integers that rise from 0 to {n_names:,}"
+        )
+    return found.astype(np.int64)
+
+
 def _unit(features: Features) -> csr_matrix:
     return csr_matrix(normalize(csr_matrix(features)), dtype=np.float32)
 
@@ -226,23 +254,21 @@ def _rows_kept(features: csr_matrix, kept: npt.NDArray[np.float32]) -> csr_matri
     return features
 
 
-def _with_others(ranked: Answer, labels: Any, scores: Any, k: int) -> Answer:
+def _with_others(ranked: Answer, others: Answer, k: int) -> Answer:
     """What a ranker ranks, then further labels of the tree, whose scores go on from the last one.
 
     So the first labels are the same for every `k`.
     """
-    n_more = min(k, labels.shape[1]) - ranked[0].shape[1]
-    if n_more <= 0:
+    if k <= _N_RANKED:
         return ranked
-    is_new = ~(labels[:, :, None] == ranked[0][:, None, :]).any(axis=2) & (labels >= 0)
+    labels, scores = others
+    is_new = ~(labels[:, :, None] == ranked[0][:, None, :]).any(axis=2)
     lowest = np.where(np.isfinite(ranked[1]), ranked[1], 1).min(axis=1, keepdims=True)
-    more = merge_nearest(
-        np.where(is_new, labels, -1), (lowest * np.clip(scores, 0, 1)).astype(np.float32), n_more
-    )
+    more = (lowest * np.clip(scores, 0, 1)).astype(np.float32)
     return merge_nearest(  # type: ignore[no-any-return]
-        np.concatenate([ranked[0], more[0]], axis=1),
-        np.concatenate([ranked[1], more[1]], axis=1),
-        ranked[0].shape[1] + n_more,
+        np.concatenate([ranked[0], np.where(is_new, labels, -1)], axis=1),
+        np.concatenate([ranked[1], more], axis=1),
+        k,
     )
 
 
@@ -284,7 +310,9 @@ def choose(
     ranked = _ranked(trial, samples, expected, unlearned, best, k, n_jobs)
     if ranked is None or quality(ranked[1]) <= quality(tried[weight]):
         return ValidatedTexts(replace(texts, weight=weight), TopK(*tried[weight]))
-    return ValidatedTexts(replace(texts, ranker=ranked[0]), TopK(*ranked[1]))
+    learned, answer = ranked
+    best_texts = replace(texts, weight=0.0, ranker=learned.ranker, limits=learned.limits)
+    return ValidatedTexts(best_texts, TopK(*answer))
 
 
 def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.bool_]:
@@ -297,8 +325,8 @@ def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.
 def _ranked(
     texts: LabelTexts, X: csr_matrix, Y: csr_matrix, unlearned: npt.NDArray[np.bool_],
     best: Answer, k: int, n_jobs: int | None,
-) -> tuple[QuadraticRanker, Answer] | None:  # fmt: skip
-    """A ranker that learns from all samples, and answers of rankers that do not learn from them."""
+) -> tuple[LabelTexts, Answer] | None:  # fmt: skip
+    """Texts with a ranker of all samples, and answers of rankers that do not learn from them."""
     candidates, evidence = texts.evidence(X, best, n_jobs)
     relevant = found_in(Y, candidates)
     learned = (
@@ -310,14 +338,18 @@ def _ranked(
     if relevant.sum() < _FEWEST_RELEVANT:
         return None
 
-    def fitted(rows: npt.NDArray[np.bool_]) -> QuadraticRanker:
+    def fitted(rows: npt.NDArray[np.bool_]) -> LabelTexts:
         used = learned & rows[:, None]
-        return QuadraticRanker.fitted(evidence[used], relevant[used], used.sum(axis=1))
+        pairs = evidence[used]
+        ranker = QuadraticRanker.fitted(pairs, relevant[used], used.sum(axis=1))
+        return replace(
+            texts, ranker=ranker, limits=np.stack([pairs.min(axis=0), pairs.max(axis=0)])
+        )
 
     fold = np.arange(len(candidates)) % _FOLDS
     labels = np.empty((len(candidates), k), np.int32)
     scores = np.empty((len(candidates), k), np.float32)
     for rows in (fold == i for i in range(_FOLDS)):
-        probabilities = fitted(~rows).probabilities(evidence[rows])
+        probabilities = fitted(~rows)._probabilities(evidence[rows])
         labels[rows], scores[rows] = merge_nearest(candidates[rows], probabilities, k)
     return fitted(fold >= 0), (labels, scores)

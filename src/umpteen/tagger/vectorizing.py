@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.base import ExtremeClassifier, LearnsFromLabelFeatures, WeighsLabelFeatures, is_able
+from umpteen.data.label_matching import last_part
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.linear import NameFeatures
 from umpteen.text import Vectorizer
@@ -54,11 +55,20 @@ def _named(name: str, text: str) -> str:
     ... )
     ('re split Split by a pattern.', 'entity', 'b tree')
     """
-    words = words_of_name(name)
-    lower = text.lower()
-    if not _WORD.search(words) or (text and all(word in lower for word in words.lower().split())):
+    words, lower = _words_of(name), text.lower()
+    if not words or (text and all(word in lower for word in words.lower().split())):
         return text
     return f"{words} {text}".strip()
+
+
+def _words_of(name: str) -> str:
+    """The words of a name, or "" for a code. Of a URI, only the last part is a name.
+
+    >>> _words_of("http://example.org/Heart_attack"), _words_of("<http://example.org/onto#c7>")
+    ('Heart attack', '')
+    """
+    words = words_of_name(last_part(name.strip("<>")) if "://" in name else name)
+    return words if _WORD.search(words) else ""
 
 
 def names_in(name: str, text: str) -> list[str]:
@@ -69,8 +79,8 @@ def names_in(name: str, text: str) -> list[str]:
     >>> names_in("c_2", "heart attack; myocardial infarction"), names_in("b-tree", "Sorted data.")
     (['heart attack', 'myocardial infarction'], ['b tree'])
     """
-    words = words_of_name(name)
-    own = [words] if _WORD.search(words) else []
+    words = _words_of(name)
+    own = [words] if words else []
     phrases = [phrase.strip() for phrase in text.split(";") if phrase.strip()]
     if len(phrases) < 2 or any(len(phrase.split()) > _LONGEST_NAME for phrase in phrases):
         return own or [text]

@@ -1,0 +1,319 @@
+"""What labels are called: word forms that are tried, names, vocabularies and broader labels."""
+
+import numpy as np
+import pytest
+
+import umpteen as um
+from umpteen.data import Concept, LabelVocabulary
+from umpteen.errors import LabelsError, ParameterError
+from umpteen.linear import LabelTree
+from umpteen.metrics import ndcg_at_k
+from umpteen.splitting import validation_split
+from umpteen.tagger import Tagger
+from umpteen.tagger.trials import FEWEST_TEXTS
+from umpteen.text import Vectorizer
+
+N, N_UNSEEN = 300, 10  # the last labels have no text
+COMMON = [f"common{i}" for i in range(60)]
+ENDINGS = ["", "s", "ing", "ed"]
+
+
+def uri(label):
+    return f"http://example.org/onto#c{label}"
+
+
+def names_of(label):
+    return [f"alpha{label}x beta{label}x", f"gamma{label}x"]
+
+
+def concepts():
+    """Labels 0, 5, 10, ... are broader than the four after them; 0 is broader than all others."""
+    return [
+        Concept(
+            uri(label), names_of(label)[0], (names_of(label)[1],), uri=uri(label),
+            broader=() if label == 0 else (uri(0),) if label % 5 == 0 else (uri(label // 5 * 5),),
+        )
+        for label in range(N)
+    ]  # fmt: skip
+
+
+def made_up(n, seed=0):
+    """Texts with a word of the topic of each label and nine times in ten one of its names.
+
+    They also have words of the names of four other labels.
+    """
+    random = np.random.default_rng(seed)
+    texts, labels = [], []
+    for _ in range(n):
+        own = random.choice(N - N_UNSEEN, 2, replace=False)
+        words = [f"topic{label // 4}y" for label in own]
+        words += [str(random.choice(names_of(label))) for label in own if random.random() < 0.9]
+        for label in random.choice(N - N_UNSEEN, 4):
+            words.append(str(random.choice(names_of(label))).split()[0])
+        words += random.choice(COMMON, 6).tolist()
+        random.shuffle(words)
+        texts.append(" ".join(words))
+        labels.append([uri(label) for label in own])
+    return texts, labels
+
+
+TEXTS, LABELS = made_up(1200)
+TEST, RELEVANT = made_up(150, seed=1)
+VOCABULARY = LabelVocabulary.of(concepts())
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    found = Tagger(language=None).fit(TEXTS, LABELS, vocabulary=VOCABULARY)
+    assert found.classifier_.label_texts_.ranker is not None
+    return found
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.labels, other.labels)
+    np.testing.assert_array_equal(one.scores, other.scores)
+
+
+# --- the language
+
+
+def test_without_language_and_names_it_is_a_tree_of_plain_words():
+    tagger = Tagger(language=None, calibrate=False).fit(TEXTS, LABELS, label_texts=None)
+    vectorizer = Vectorizer(spare=10_000)
+    X = vectorizer.fit_transform(TEXTS)
+    tree = LabelTree.for_texts(random_state=0).fit(X, tagger.label_names_.matrix(LABELS))
+    same(tagger.predict_topk(TEST, 9), tree.predict_topk(vectorizer.transform(TEST), 9))
+    assert tagger.trials_ == {}
+
+
+def test_nothing_is_tried_on_few_texts():
+    few = FEWEST_TEXTS - 1
+    tagger = Tagger(language="en").fit(TEXTS[:few], LABELS[:few])
+    plain = Tagger(language=None).fit(TEXTS[:few], LABELS[:few], label_texts=None)
+    assert tagger.trials_ == {}
+    same(tagger.predict_topk(TEST), plain.predict_topk(TEST))
+
+
+def inflected(n, seed):
+    """Every word has one of four endings, so that stems gather what plain words scatter."""
+    random = np.random.default_rng(seed)
+    stems = [a + b for a in ["walk", "jump", "paint", "wash", "boil"] for b in ["er", "on", "ist"]]
+    texts, labels = [], []
+    for _ in range(n):
+        own = random.choice(150, 2, replace=False)
+        words = [
+            f"{'bdfghklmnp'[label % 10]}a{'bdfghklmnprstvz'[label // 10]}ort"
+            + random.choice(ENDINGS)
+            for label in own
+        ]
+        words += [stems[i] for i in random.choice(len(stems), 3)]
+        texts.append(" ".join(words))
+        labels.append([f"{label}" for label in own])
+    return texts, labels
+
+
+@pytest.mark.parametrize("texts_and_labels", [(TEXTS, LABELS), inflected(700, 0)])
+def test_the_best_forms_of_words_are_used(texts_and_labels):
+    tagger = Tagger(language="en").fit(*texts_and_labels)
+    trials = tagger.trials_
+    assert list(trials) == ["words", "stems", "both"]
+    worth = {forms: trials[forms] - (0.005 if forms == "both" else 0) for forms in trials}
+    best = max(worth, key=worth.get)
+    used = tagger.vectorizer_
+    assert (used.language, used.forms) == (
+        (None, Vectorizer().forms) if best == "words" else ("en", best)
+    )
+
+
+def test_stems_are_chosen_where_they_help():
+    tagger = Tagger(language="en").fit(*inflected(700, 0))
+    plain = Tagger(language=None).fit(*inflected(700, 0))
+    assert tagger.trials_["stems"] > tagger.trials_["words"]
+    assert tagger.vectorizer_.language == "en"
+    texts, labels = inflected(300, 1)
+    assert tagger.score(texts, labels) > plain.score(texts, labels)
+
+
+def test_an_unknown_language_is_refused():
+    with pytest.raises(ParameterError, match="xx"):
+        Tagger(language="xx").fit(TEXTS, LABELS)
+
+
+# --- errors
+
+
+def test_wrong_label_texts_and_vocabularies_are_refused():
+    with pytest.raises(ParameterError, match="label_texts='x' is not possible"):
+        Tagger().fit(TEXTS, LABELS, label_texts="x")
+    with pytest.raises(ParameterError, match=r"vocabulary is a dict; expected the LabelVocabulary"):
+        Tagger().fit(TEXTS, LABELS, vocabulary={"a": "b"})
+    with pytest.raises(LabelsError, match="nothing"):
+        Tagger().fit(TEXTS, [["nothing"]] * len(TEXTS), vocabulary=VOCABULARY)
+
+
+def test_broader_labels_need_a_vocabulary(tagger):
+    plain = Tagger(language=None).fit(TEXTS[:100], LABELS[:100])
+    for broader in ("drop", "add"):
+        with pytest.raises(ParameterError, match="no hierarchy of labels"):
+            plain.predict(TEST[0], broader=broader)
+    assert plain.predict(TEST[0], broader="keep") == plain.predict(TEST[0])
+    with pytest.raises(ParameterError, match="broader='up' is not possible"):
+        tagger.predict(TEST[0], broader="up")
+
+
+# --- names
+
+
+def named(labels):
+    return [[names_of(int(label.split("#c")[1]))[0] for label in own] for own in labels]
+
+
+def test_names_of_labels_are_tried_by_default():
+    tagger = Tagger(language=None).fit(TEXTS, named(LABELS))
+    plain = Tagger(language=None).fit(TEXTS, named(LABELS), label_texts=None)
+    assert tagger.classifier_.label_texts_.is_used
+    assert plain.classifier_.label_texts_ is None
+    texts, labels = made_up(600, seed=2)
+    expected = tagger.label_names_.matrix(named(labels))
+    with_names, without = (
+        float(ndcg_at_k(expected, one.predict_topk(texts), 5)) for one in (tagger, plain)
+    )
+    assert with_names > without
+
+
+@pytest.mark.parametrize("label_texts", ["auto", "names"])
+def test_names_are_not_tried_on_classifiers_that_cannot_use_them(label_texts):
+    tagger = Tagger(um.NearestCentroid(), language=None)
+    given = tagger.fit(TEXTS, named(LABELS), label_texts=label_texts).predict_topk(TEST)
+    same(given, tagger.fit(TEXTS, named(LABELS), label_texts=None).predict_topk(TEST))
+
+
+def test_a_given_weight_counts_for_names_on_request():
+    few = named(LABELS)[:200]
+    tree = LabelTree(max_leaf=6, branching=4).set_params(recipe__label_text_weight=0.5)
+    for label_texts, weight in ("auto", None), ("names", 0.5):
+        tagger = Tagger(tree, language=None).fit(TEXTS[:200], few, label_texts=label_texts)
+        texts = tagger.classifier_.label_texts_
+        assert (texts if texts is None else texts.weight) == weight
+
+
+# --- a vocabulary
+
+
+def test_words_of_uris_are_no_names(tagger):
+    words = {"http", "example", "org", "onto"}
+    named = set(
+        tagger.vectorizer_.named_features("http example org onto " + names_of(1)[0]).values()
+    )
+    assert not words & named
+    assert "alpha1x" in named
+
+
+def test_labels_without_texts_are_found_by_name(tagger):
+    for label in range(N - N_UNSEEN, N):
+        for name in names_of(label):
+            assert tagger.predict(name, k=1)[0][0] == uri(label)
+            assert uri(label) in dict(tagger.predict(f"{name} common1 common2", k=5))
+    unseen = {uri(label) for label in range(N - N_UNSEEN, N)}
+    for tags in tagger.predict(TEST, k=5):  # that share no word with them
+        assert not unseen & dict(tags).keys()
+    for tags in tagger.predict(TEST, k=20, threshold=0.02):
+        assert not unseen & dict(tags).keys()
+
+
+@pytest.mark.parametrize("written", ["<{}>", "c{}", "name"])
+def test_labels_are_matched_as_they_are_written(written, tagger):
+    def write(label):
+        if written == "name":
+            return names_of(int(label.split("#c")[1]))[0].upper()
+        return written.format(label if "<" in written else label.split("#c")[1])
+
+    labels = [[write(label) for label in own] for own in LABELS]
+    other = Tagger(language=None).fit(TEXTS, labels, vocabulary=VOCABULARY)
+    assert {write(uri(label)) for label in range(N - N_UNSEEN)} <= set(other.vocabulary_)
+    assert len(other.labels) == N
+    best = other.predict(TEST[0], k=1, broader="add")
+    assert len(best) >= 2
+    assert write(uri(0)) in dict(best)
+
+
+def ancestors_of(label):
+    number = int(label.split("#c")[1])
+    return [] if number == 0 else [uri(0)] if number % 5 == 0 else [uri(number // 5 * 5), uri(0)]
+
+
+def test_broader_labels_are_added_as_a_literal_version_adds_them(tagger):
+    for tags, more in zip(
+        tagger.predict(TEST, k=6), tagger.predict(TEST, k=6, broader="add"), strict=True
+    ):
+        expected = dict(tags)
+        for label, probability in tags:
+            for above in ancestors_of(label):
+                expected[above] = max(probability, expected.get(above, 0))
+        assert dict(more) == expected
+        assert [p for _, p in more] == sorted(expected.values(), reverse=True)
+
+
+def test_broader_labels_are_dropped_as_a_literal_version_drops_them(tagger):
+    n_dropped = 0
+    for row, fewer in zip(
+        tagger.predict_topk(TEST, 12).names(tagger.label_names_.names),
+        tagger.predict(TEST, k=12, broader="drop"),
+        strict=True,
+    ):
+        kept = [
+            label
+            for label, score in row
+            if not any(label in ancestors_of(other) and p >= score / 2 for other, p in row)
+        ]
+        n_dropped += len(row) - len(kept)
+        assert [label for label, _ in fewer] == kept
+    assert n_dropped > 20
+
+
+def test_a_saved_tagger_keeps_its_vocabulary_and_trials(tmp_path):
+    tagger = Tagger(language="en").fit(TEXTS, LABELS, vocabulary=VOCABULARY)
+    tagger.save(tmp_path / "m")
+    again = um.load(tmp_path / "m")
+    assert tagger.trials_
+    assert again.trials_ == tagger.trials_
+    assert list(again.vocabulary_.values()) == list(tagger.vocabulary_.values())
+    same(again.predict_topk(TEST, 9), tagger.predict_topk(TEST, 9))
+    for broader in ("drop", "add"):
+        assert again.predict(TEST, broader=broader) == tagger.predict(TEST, broader=broader)
+
+
+def test_labels_and_texts_after_fit():
+    tagger = Tagger(language=None).fit(TEXTS, LABELS, vocabulary=VOCABULARY)
+    unseen = uri(N - 1)
+    more = [f"zebra savanna stripes common{i}" for i in range(12)]
+    tagger.partial_fit(more, [[unseen]] * 12)
+    assert tagger.predict("zebra savanna", k=1)[0][0] == unseen
+    tagger.add_labels(["quokkas"], examples=[["quokka wombat", "quokka common3"]])
+    assert tagger.predict("a quokka", k=1)[0][0] == "quokkas"
+    assert dict(tagger.predict("a quokka", k=1, broader="add")).keys() == {"quokkas"}
+    assert uri(0) in dict(tagger.predict("zebra savanna", k=1, broader="add"))
+    tagger.remove_labels([unseen])
+    assert unseen not in dict(tagger.predict("zebra savanna " + names_of(N - 1)[0], k=20))
+
+
+def test_evaluate_and_explain(tagger):
+    report = tagger.evaluate(TEST, RELEVANT)
+    assert f"{len(TEST)}" in str(report)
+    for name in names_of(7):
+        why = tagger.explain(f"{name} common1 common2", uri(7))
+        assert why.text_covered == pytest.approx(1)
+        assert "the text names it" in str(why)
+    why = tagger.explain("alpha7x common1 common2", uri(7))
+    assert 0 < why.text_covered < 1
+    assert "the text names it" not in str(why)
+
+
+def test_probabilities_are_of_answers_without_the_validation_split():
+    """With labels drawn at random, no answer may be thought likely."""
+    random = np.random.default_rng(0)
+    labels = [[uri(label)] for label in random.integers(N - N_UNSEEN, size=len(TEXTS))]
+    tagger = Tagger(language=None).fit(TEXTS, labels, vocabulary=VOCABULARY)
+    assert validation_split(tagger.replay_.X, tagger.replay_.Y, 0) is not None
+    best = [tags[0][1] for tags in tagger.predict(TEST, k=1)]
+    assert np.mean(best) < 0.2
