@@ -317,3 +317,13 @@ def test_probabilities_are_of_answers_without_the_validation_split():
     assert validation_split(tagger.replay_.X, tagger.replay_.Y, 0) is not None
     best = [tags[0][1] for tags in tagger.predict(TEST, k=1)]
     assert np.mean(best) < 0.2
+
+
+def test_a_vocabulary_is_a_hierarchy_for_any_classifier():
+    concepts = [um.data.Concept("food"), um.data.Concept("bread", broader=("food",))]
+    texts, labels = ["flat bread", "rye loaf", "a spoon"] * 4, [["bread"], ["bread"], []] * 4
+    tagger = Tagger(um.NearestCentroid()).fit(
+        texts, labels, vocabulary=um.data.LabelVocabulary.of(concepts)
+    )
+    found = tagger.predict("rye bread", k=1, broader="add")
+    assert [name for name, _ in found] == ["bread", "food"]

@@ -13,7 +13,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from umpteen import storage
-from umpteen.base import Estimates, ExtremeClassifier, MatchesLabelNames, TopK, is_able
+from umpteen.base import (
+    Estimates,
+    ExtremeClassifier,
+    LearnsFromLabelFeatures,
+    MatchesLabelNames,
+    TopK,
+    is_able,
+)
 from umpteen.data import LabelVocabulary
 from umpteen.errors import LabelsError, NotFittedError, ParameterError, RebuildDueWarning
 from umpteen.linear import LabelTree
@@ -168,14 +175,16 @@ class Tagger(BaseEstimator):
         check_language(self.language)
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
+        classifier = self._new_classifier()
         given, vocabulary = _given_texts(label_texts, vocabulary, lists)
+        names = LabelNames.of(lists, None if isinstance(given, str) else given)
+        if isinstance(label_texts, str | None) and not is_able(classifier, LearnsFromLabelFeatures):
+            given = None  # a vocabulary also has broader labels, which any classifier can use
         if texts and not any(lists):
             raise LabelsError(
                 "no text has a label, so there is nothing to learn; expected a list of label "
                 "names for each text"
             )
-        names = LabelNames.of(lists, None if isinstance(given, str) else given)
-        classifier = self._new_classifier()
         if given == "auto" and len(texts) < FEWEST_TEXTS:
             given = None
         own_texts = label_texts_of(names.names, classifier, given)
