@@ -106,4 +106,5 @@ def test_impossible_splits_are_refused(case, split):
 def test_every_ability_is_checked():
     declared = {found for found in vars(base).values() if isinstance(found, type)}
     others = {ExtremeClassifier, base.TopK, base.Recipe, base.HasRecipe}
+    others |= {base.WeighsLabelFeatures, base.MatchesLabelNames}  # of LearnsFromLabelFeatures
     assert declared - others == set(ABILITIES)

@@ -200,7 +200,7 @@ def test_texts_of_new_labels_count_where_texts_of_labels_were_learned():
     why = tagger.classifier_.explain(
         tagger.vectorizer_.transform([" ".join(words_of(4))]), tagger.label_names_.id_of(name)
     )
-    assert why.cosine == pytest.approx(1, abs=1e-5)
+    assert why.cosine > 0.6  # its name is part of its text, too
     assert recall_of(tagger, name) > 0.7
 
 

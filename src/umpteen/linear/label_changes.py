@@ -65,7 +65,7 @@ class LabelChanges(
                 f"new label {np.argmax(n_with)} is on every sample, so nothing shows what it is "
                 "not: give samples without it as well, such as some of the training samples"
             )
-        texts = self._texts_with(label_features, Y.shape[1])
+        texts = self._texts_with(label_features, n_with)
         first, n_labels = self.n_labels_, self.n_labels_ + Y.shape[1]
         placed = csr_matrix((Y.data, Y.indices + first, Y.indptr), shape=(X.shape[0], n_labels))
         new = np.flatnonzero(n_with) + first
@@ -180,14 +180,14 @@ class LabelChanges(
     def _first_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(_ANY_NUMBER))
 
-    def _texts_with(self, label_features: Any, n_new: int) -> LabelTexts | None:
+    def _texts_with(self, label_features: Any, counts: npt.NDArray[np.int64]) -> LabelTexts | None:
         """The texts of the labels with those of new ones; without a text they are empty."""
         if self.label_texts_ is None:
             return None
         if label_features is None:
-            return self.label_texts_.extended(n_new)
+            return self.label_texts_.extended(counts)
         more = check_features(label_features, n_features=self.n_features_in_, name="label_features")
-        return self.label_texts_.extended(n_new, LabelTexts.of(more, np.zeros(n_new, np.int64)))
+        return self.label_texts_.extended(counts, LabelTexts.of(more, counts))
 
     @abstractmethod
     def _search(self, beam_width: int | None = None) -> Search:

@@ -105,11 +105,10 @@ class LabelTexts:
         """The number of labels that the tree has to find."""
         return self.n_candidates if self.ranker is None else _N_RANKED
 
-    def extended(self, n_new: int, more: "LabelTexts | None" = None) -> "LabelTexts":
+    def extended(self, new_counts: IntArray, more: "LabelTexts | None" = None) -> "LabelTexts":
         """Return texts with rows for further labels, empty ones for those without features."""
-        features = self.features
-        counts = np.zeros(n_new, np.int64) if more is None else more.counts
-        counts = np.concatenate([self.counts, counts])
+        features, n_new = self.features, len(new_counts)
+        counts = np.concatenate([self.counts, new_counts])
         none = np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(n_new + 1, np.int32)
         new = csr_matrix(none, shape=(n_new, features.shape[1])) if more is None else more.features
         changed = replace(self, features=csr_matrix(vstack([features, new])), counts=counts)

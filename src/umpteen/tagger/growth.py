@@ -20,7 +20,7 @@ from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.replay import Replay
 from umpteen.tagger.state import State, seen_features
-from umpteen.tagger.vectorizing import learn_words
+from umpteen.tagger.vectorizing import learn_words, text_with_name
 from umpteen.validation import check_names, check_texts
 
 _MANY_NEW = 0.2  # share of labels that were added, from which on a new fit is worth its time
@@ -132,6 +132,16 @@ def _copied(state: State) -> State:
     return replace(state, vectorizer=copy(state.vectorizer), classifier=copy(state.classifier))
 
 
+def _own_texts(state: State, new: NewLabels) -> list[str]:
+    """The texts of new labels; with their names, if those of other labels count."""
+    texts = [new.own_texts.get(name, "") for name in new.names]
+    if getattr(state.classifier, "label_texts_", None) is None:
+        return texts
+    texts = [text_with_name(name, text) for name, text in zip(new.names, texts, strict=True)]
+    learn_words(state.vectorizer, texts)
+    return texts
+
+
 def _with_new(state: State, new: NewLabels) -> Changed:
     samples = list(dict.fromkeys(chain.from_iterable(new.examples.values())))
     grown = state.label_names.with_new(new.names)
@@ -140,7 +150,7 @@ def _with_new(state: State, new: NewLabels) -> Changed:
     X = state.features(samples)
     _check_words(X, Y, grown)
     replay = state.replay.widened(len(grown)).joined(X, Y, samples)
-    own_texts = state.features([new.own_texts.get(name, "") for name in new.names])
+    own_texts = state.features(_own_texts(state, new))
     if is_able(state.classifier, AddsLabels):
         state.classifier.add_labels(  # type: ignore[attr-defined]
             replay.X, replay.Y[:, len(state.label_names) :], own_texts,

@@ -38,20 +38,20 @@ def label_texts_of(
                 f"{type(classifier).__name__} does not learn from texts of labels: leave out "
                 "label_texts, or use a LabelTree"
             )
-        return [_named(name, given.get(name, "")) for name in names]
+        return [text_with_name(name, given.get(name, "")) for name in names]
     tries = is_able(classifier, WeighsLabelFeatures)
     wanted = given == "names" and is_able(classifier, LearnsFromLabelFeatures)
-    texts = [_named(name, "") for name in names] if tries or wanted else []
+    texts = [text_with_name(name, "") for name in names] if tries or wanted else []
     return texts if any(texts) else None
 
 
-def _named(name: str, text: str) -> str:
-    """A label's text after the words of its name, unless the text has them or the name is a code.
+def text_with_name(name: str, text: str) -> str:
+    """Return a label's text after the words of its name, unless it has them or the name is a code.
 
     >>> (
-    ...     _named("re.split", "Split by a pattern."),
-    ...     _named("n00001740", "entity"),
-    ...     _named("b-tree", ""),
+    ...     text_with_name("re.split", "Split by a pattern."),
+    ...     text_with_name("n00001740", "entity"),
+    ...     text_with_name("b-tree", ""),
     ... )
     ('re split Split by a pattern.', 'entity', 'b tree')
     """
