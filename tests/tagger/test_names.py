@@ -88,10 +88,16 @@ def test_without_language_and_names_it_is_a_tree_of_plain_words():
 
 def test_nothing_is_tried_on_few_texts():
     few = FEWEST_TEXTS - 1
-    tagger = Tagger(language="en").fit(TEXTS[:few], LABELS[:few])
+    tagger = Tagger().fit(TEXTS[:few], LABELS[:few])
     plain = Tagger(language=None).fit(TEXTS[:few], LABELS[:few], label_texts=None)
     assert tagger.trials_ == {}
     same(tagger.predict_topk(TEST), plain.predict_topk(TEST))
+
+
+def test_a_language_that_is_named_is_used_for_few_texts_as_well():
+    tagger = Tagger(language="en").fit(["old houses", "grey cats"] * 3, [["home"], ["pet"]] * 3)
+    assert (tagger.vectorizer_.language, tagger.vectorizer_.forms) == ("en", "stems")
+    assert tagger.predict("a house", k=1)[0][0] == "home"
 
 
 def inflected(n, seed):

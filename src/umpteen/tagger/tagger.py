@@ -89,8 +89,8 @@ class Tagger(BaseEstimator):
     classifier : any `ExtremeClassifier`; default `LabelTree.for_texts()`.
     language : ISO 639-1 code of the texts' language, such as "fi", for its stems; "auto" finds it,
         also in texts of several languages. From 500 texts on, `fit` compares plain words, stems,
-        and both on part of the texts, and uses what is best; `trials_` has the nDCG@5 of each. None
-        leaves words as they are.
+        and both on part of the texts, and uses what is best; `trials_` has the nDCG@5 of each. With
+        fewer texts, "auto" leaves words as they are, as None always does.
     vectorizer : replaces the vectorizer that `language` chooses. Anything with `fit_transform` and
         `transform` works, but only those of umpteen can be saved.
     calibrate : whether to learn probabilities.

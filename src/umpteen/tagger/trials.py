@@ -32,8 +32,10 @@ def chosen_vectorizer(
     must be clearly better.
     """
     plain = Vectorizer(spare=spare)
-    if language is None or len(texts) < FEWEST_TEXTS:
+    if language is None or (language == "auto" and len(texts) < FEWEST_TEXTS):
         return plain, {}
+    if len(texts) < FEWEST_TEXTS:
+        return Vectorizer(spare=spare, language=language), {}
     found = main_languages(texts) if language == "auto" else [language]
     if not found:
         return plain, {}
