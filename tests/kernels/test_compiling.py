@@ -19,7 +19,10 @@ def n_signatures():
             if getattr(one, "signatures", None)}
 
 words = [first + second for first in "abcdefghijklmnop" for second in "abcdefghijklmnop"]
-texts = [f"{word} {other} {word}{other}" for word in words for other in ("and", "or")]
+texts = [
+    f"{word} {other} {word}{other} is in the house of"
+    for word in words for other in ("and", "or")
+]
 labels = [[text.split()[0]] for text in texts]
 um.Tagger().fit(texts, labels).save("model")
 of_fit = n_signatures()
