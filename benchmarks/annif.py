@@ -268,7 +268,7 @@ def training(files: Files) -> tuple[list[str], list[list[str]], dict[str, str], 
     """What a tagger fits on: texts, labels, label texts and language."""
     part, entries = files.part("train"), files.vocabulary
     labels = [[entries[label]["label"] for label in some] for some in part.labels]
-    names = {row["label"]: " ".join(row["names"]) for row in entries}
+    names = {row["label"]: "; ".join(row["names"]) for row in entries}
     return part.texts, labels, names, files.language[0]
 
 
