@@ -64,31 +64,12 @@ class QuadraticRanker:
         n_candidates: npt.NDArray[np.integer],
     ) -> "QuadraticRanker":
         """Fit by Newton's method to evidence (pairs, columns); each sample's pairs are in a row."""
-        with parallel.one_thread_each:  # threads of BLAS wait for a busy core for seconds
-            return cls._fitted(evidence, relevant, n_candidates)
-
-    @classmethod
-    def _fitted(
-        cls,
-        evidence: FloatArray,
-        relevant: npt.NDArray[np.bool_],
-        n_candidates: npt.NDArray[np.integer],
-    ) -> "QuadraticRanker":
         means, scales = evidence.mean(axis=0), evidence.std(axis=0)
         scales = np.where(scales > 0, scales, 1).astype(np.float32)
         pairs = _Pairs(evidence, relevant, n_candidates, means, scales)
-        weights = np.zeros(evidence.shape[1] * (evidence.shape[1] + 3) // 2)
-        loss = pairs.loss(weights)
-        for _ in range(_STEPS):
-            step = pairs.newton(weights)
-            moved = pairs.loss(weights - step)
-            while moved > loss and np.abs(step).max() >= _CLOSE:  # too far: half the step
-                step /= 2
-                moved = pairs.loss(weights - step)
-            if np.abs(step).max() < _CLOSE:
-                break
-            weights, loss = weights - step, moved
-        shift, scale = _as_probabilities(pairs.scores(weights), relevant)
+        with parallel.one_thread_each:  # threads of BLAS wait for a busy core for seconds
+            weights = pairs.likeliest_weights()
+            shift, scale = _as_probabilities(pairs.scores(weights), relevant)
         return cls(
             means.astype(np.float32), scales, np.r_[shift, scale * weights].astype(np.float32)
         )
@@ -109,6 +90,22 @@ class _Pairs:
     n_candidates: npt.NDArray[np.integer]  # of each sample
     means: FloatArray
     scales: FloatArray
+
+    def likeliest_weights(self) -> Doubles:
+        """Return the weights of the least loss, by Newton's method."""
+        n_columns = self.evidence.shape[1]
+        weights = np.zeros(n_columns * (n_columns + 3) // 2)
+        loss = self.loss(weights)
+        for _ in range(_STEPS):
+            step = self.newton(weights)
+            moved = self.loss(weights - step)
+            while moved > loss and np.abs(step).max() >= _CLOSE:  # too far: half the step
+                step /= 2
+                moved = self.loss(weights - step)
+            if np.abs(step).max() < _CLOSE:
+                break
+            weights, loss = weights - step, moved
+        return weights
 
     def loss(self, weights: Doubles) -> float:
         """Minus the log-likelihood of relevant candidates, and ridge."""

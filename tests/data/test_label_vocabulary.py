@@ -283,10 +283,11 @@ def test_entities_for_namespaces_are_common_and_read():
 
 def test_nothing_that_a_file_refers_to_is_fetched(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("asked the network"))
-    turtle(
+    found = turtle(
         '@base <http://192.0.2.1/> . <> owl:imports <more.ttl> . '
         'e:a skos:prefLabel "a"@en ; skos:inScheme <http://192.0.2.1/s> .'
     )  # fmt: skip
+    assert list(names(found).values()) == [("a",)]
 
 
 ENDINGS = ["ttl", "rdf", "nt", "tsv", "csv", "jsonl", "txt"]

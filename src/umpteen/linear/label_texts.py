@@ -34,6 +34,7 @@ _FEWEST_RELEVANT = 100  # candidates of the validation split that a ranker is le
 _N_RANKED = 30  # candidates that tree and label texts offer to a ranker, each
 
 IntArray = npt.NDArray[np.int64]
+Limits = npt.NDArray[np.float32]  # the least and the largest evidence of each kind
 
 
 def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
@@ -69,7 +70,7 @@ class LabelTexts:
     weight: Annotated[float, Within(0, 1e9)] = 0.0
     n_candidates: Annotated[int, Within(1, 100_000)] = 100
     ranker: QuadraticRanker | None = None
-    limits: Annotated[npt.NDArray[np.float32], Shape(2, N_EVIDENCE)] | None = None
+    limits: Annotated[Limits, Shape(2, N_EVIDENCE)] | None = None
     names: Annotated[csr_matrix, Shape("names", "features")] | None = None
     name_starts: Annotated[IntArray, Shape("labels + 1"), Offsets("names")] | None = None
 
@@ -171,14 +172,15 @@ class LabelTexts:
         labels = frozen_csr(self.features)
 
         def rows(block: slice, samples: Any, near: npt.NDArray[np.int32]) -> Answer:
-            if self.ranker is None:
+            if self.ranker is None or self.limits is None:
                 return blend(  # type: ignore[no-any-return]
                     samples, labels, best[0][block], best[1][block], near,
                     np.float32(self.weight), k, X.shape[1],
                 )  # fmt: skip
             found, evidence = self._join(samples, labels, best, block, near)
             n_best = k if k <= _N_RANKED else found.shape[1]
-            ranked = merge_nearest(found, self._probabilities(evidence), n_best)
+            evidence = np.clip(evidence, *self.limits)
+            ranked = merge_nearest(found, self.ranker.probabilities(evidence), n_best)
             others = best[0][block, _N_RANKED:], best[1][block, _N_RANKED:]
             return _with_others(ranked, others, k)
 
@@ -194,11 +196,6 @@ class LabelTexts:
 
         blocks = self._blocks(X, rows, n_jobs)
         return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
-
-    def _probabilities(self, evidence: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        assert self.ranker is not None
-        assert self.limits is not None
-        return self.ranker.probabilities(np.clip(evidence, self.limits[0], self.limits[1]))
 
     def _join(self, samples: Any, labels: Any, best: Answer, block: slice, near: Any) -> Answer:
         names, starts = self._named
@@ -307,11 +304,10 @@ def choose(
     }
     weight = max(WEIGHTS, key=lambda weight: quality(tried[weight]))
     ranked = _ranked(trial, samples, expected, unlearned, best, k, n_jobs)
-    if ranked is None or quality(ranked[1]) <= quality(tried[weight]):
+    if ranked is None or quality(ranked[2]) <= quality(tried[weight]):
         return ValidatedTexts(replace(texts, weight=weight), TopK(*tried[weight]))
-    learned, answer = ranked
-    best_texts = replace(texts, weight=0.0, ranker=learned.ranker, limits=learned.limits)
-    return ValidatedTexts(best_texts, TopK(*answer))
+    ranker, limits, answer = ranked
+    return ValidatedTexts(replace(texts, weight=0.0, ranker=ranker, limits=limits), TopK(*answer))
 
 
 def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.bool_]:
@@ -324,8 +320,8 @@ def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.
 def _ranked(
     texts: LabelTexts, X: csr_matrix, Y: csr_matrix, unlearned: npt.NDArray[np.bool_],
     best: Answer, k: int, n_jobs: int | None,
-) -> tuple[LabelTexts, Answer] | None:  # fmt: skip
-    """Texts with a ranker of all samples, and answers of rankers that do not learn from them."""
+) -> tuple[QuadraticRanker, Limits, Answer] | None:  # fmt: skip
+    """A ranker of all samples, its limits, and answers of rankers that do not learn from them."""
     candidates, evidence = texts.evidence(X, best, n_jobs)
     relevant = found_in(Y, candidates)
     learned = (
@@ -337,18 +333,17 @@ def _ranked(
     if relevant.sum() < _FEWEST_RELEVANT:
         return None
 
-    def fitted(rows: npt.NDArray[np.bool_]) -> LabelTexts:
+    def fitted(rows: npt.NDArray[np.bool_]) -> tuple[QuadraticRanker, Limits]:
         used = learned & rows[:, None]
         pairs = evidence[used]
         ranker = QuadraticRanker.fitted(pairs, relevant[used], used.sum(axis=1))
-        return replace(
-            texts, ranker=ranker, limits=np.stack([pairs.min(axis=0), pairs.max(axis=0)])
-        )
+        return ranker, np.stack([pairs.min(axis=0), pairs.max(axis=0)])
 
     fold = np.arange(len(candidates)) % _FOLDS
     labels = np.empty((len(candidates), k), np.int32)
     scores = np.empty((len(candidates), k), np.float32)
     for rows in (fold == i for i in range(_FOLDS)):
-        probabilities = fitted(~rows)._probabilities(evidence[rows])
+        ranker, limits = fitted(~rows)
+        probabilities = ranker.probabilities(np.clip(evidence[rows], *limits))
         labels[rows], scores[rows] = merge_nearest(candidates[rows], probabilities, k)
-    return fitted(fold >= 0), (labels, scores)
+    return *fitted(fold >= 0), (labels, scores)

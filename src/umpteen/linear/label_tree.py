@@ -212,9 +212,9 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
             check_budget(self.estimate(X, Y), self.max_memory)
         X = as_csr(X)
         seeds = check_random_state(self.random_state).randint(_ANY_NUMBER, size=self.n_trees)
-        chooses = texts is not None and self._used_recipe().label_text_weight == "auto"
+        to_weigh = texts if self._used_recipe().label_text_weight == "auto" else None
         given = validation is not None
-        if validation is None and chooses:
+        if validation is None and to_weigh is not None:
             validation = validation_split(X, Y, int(seeds[0]))
         both = [self._fit_tree(X, Y, texts, int(seed), validation) for seed in seeds]
         trial = copy(self)
@@ -222,8 +222,8 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
         trial.trees_ = [without or tree for tree, without in both]
         self.newcomers_ = trial.newcomers_ = self.label_texts_ = trial.label_texts_ = None
         k = min(k, self.n_labels_)
-        if chooses and validation is not None and Y[~validation].nnz:
-            chosen = self._choose(texts, X, Y, trial.trees_, validation, k)
+        if to_weigh is not None and validation is not None and Y[~validation].nnz:
+            chosen = self._choose(to_weigh, X, Y, trial.trees_, validation, k)
             self.label_texts_ = chosen.texts
             return chosen.answers
         self.label_texts_ = trial.label_texts_ = texts
@@ -326,11 +326,10 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
         )  # fmt: skip
 
     def _choose(
-        self, texts: LabelTexts | None, X: csr_matrix, Y: csr_matrix, trees: list[Tree],
+        self, texts: LabelTexts, X: csr_matrix, Y: csr_matrix, trees: list[Tree],
         validation: npt.NDArray[np.bool_], k: int,
     ) -> ValidatedTexts:  # fmt: skip
         """Decide by a validation split, which `trees` have not seen, how label texts count."""
-        assert texts is not None
         best = search_trees(trees, X[validation], max(k, texts.n_candidates), self._search())
         return choose(texts, X, Y, validation, best, k, self.n_jobs)
 

@@ -17,10 +17,11 @@ from sklearn.base import clone
 
 from umpteen.base import AddsLabels, RefitsLabels, RemovesLabels, is_able
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+from umpteen.tagger.described_labels import text_with_name
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.replay import Replay
 from umpteen.tagger.state import State, seen_features
-from umpteen.tagger.vectorizing import learn_words, text_with_name
+from umpteen.tagger.vectorizing import learn_words
 from umpteen.validation import check_names, check_texts
 
 _MANY_NEW = 0.2  # share of labels that were added, from which on a new fit is worth its time

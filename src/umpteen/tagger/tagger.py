@@ -16,8 +16,6 @@ from umpteen import storage
 from umpteen.base import (
     Estimates,
     ExtremeClassifier,
-    LearnsFromLabelFeatures,
-    MatchesLabelNames,
     TopK,
     is_able,
 )
@@ -32,6 +30,7 @@ from umpteen.storage import Given, Shape, Sizes, Within
 from umpteen.storage.registry import is_storable
 from umpteen.tagger import growth
 from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers, calibrated
+from umpteen.tagger.described_labels import DescribedLabels
 from umpteen.tagger.evaluating import evaluate_tagger
 from umpteen.tagger.explanation import TagExplanation, explain_tag
 from umpteen.tagger.label_names import LabelNames
@@ -45,13 +44,12 @@ from umpteen.tagger.thresholds import (
     cut_as_asked,
     tune,
 )
-from umpteen.tagger.trials import FEWEST_TEXTS, chosen_vectorizer
-from umpteen.tagger.vectorizing import label_texts_of, names_in, read_texts
+from umpteen.tagger.trials import chosen_vectorizer
+from umpteen.tagger.vectorizing import read_texts
 from umpteen.text.languages import check_language
 from umpteen.validation import (
     check_k,
     check_label_lists,
-    check_label_texts,
     check_parameters,
     check_texts,
 )
@@ -176,25 +174,17 @@ class Tagger(BaseEstimator):
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         classifier = self._new_classifier()
-        given, vocabulary = _given_texts(label_texts, vocabulary, lists)
-        names = LabelNames.of(lists, None if isinstance(given, str) else given)
-        if isinstance(label_texts, str | None) and not is_able(classifier, LearnsFromLabelFeatures):
-            given = None  # a vocabulary also has broader labels, which any classifier can use
+        described = DescribedLabels.of(label_texts, vocabulary, lists, classifier)
         if texts and not any(lists):
             raise LabelsError(
                 "no text has a label, so there is nothing to learn; expected a list of label "
                 "names for each text"
             )
-        if given == "auto" and len(texts) < FEWEST_TEXTS:
-            given = None
-        own_texts = label_texts_of(names.names, classifier, given)
-        own_names = None
-        if isinstance(given, dict) and is_able(classifier, MatchesLabelNames):
-            own_names = _names_of(names.names, given, vocabulary)
         with compile_line(_N_KERNELS, getattr(classifier, "verbose", False)):
             vectorizer, trials = self._choose_vectorizer(texts, lists)
-            X, more = read_texts(vectorizer, texts, own_texts, own_names)
-        Y, seed = names.matrix(lists), self.random_state
+            X, more = read_texts(vectorizer, texts, described.texts, described.names)
+        names, seed = described.labels, self.random_state
+        Y = names.matrix(lists)
         split = validation_split(X, Y, seed, copies_together=True) if self.calibrate else None
         if split is None:
             classifier.fit(X, Y, **more)
@@ -216,7 +206,7 @@ class Tagger(BaseEstimator):
                 validated=validated,
                 thresholds=None,
                 replay=Replay.drawn(X, Y, kept, self.replay, seed),
-                vocabulary=vocabulary,
+                vocabulary=described.vocabulary,
                 trials=trials,
             )
         )
@@ -484,42 +474,6 @@ def _with_broader(top: TopK, broader: str, state: State) -> TopK:
     if broader == "keep":
         return top
     return (most_specific if broader == "drop" else with_ancestors)(top, state.parents)
-
-
-def _given_texts(
-    label_texts: Any, vocabulary: Any, lists: list[list[str]]
-) -> tuple[dict[str, str] | str | None, LabelVocabulary | None]:
-    """Texts of labels, or "auto" or "names"; and the vocabulary, by the labels of the samples."""
-    if isinstance(label_texts, str) and label_texts not in ("auto", "names"):
-        raise ParameterError(
-            f"label_texts={label_texts!r} is not possible: use a dictionary from labels to texts, "
-            "'names', 'auto' or None"
-        )
-    given = label_texts
-    if given is not None and not isinstance(given, str):
-        given = check_label_texts(given)
-    if vocabulary is None:
-        return given, None
-    if not isinstance(vocabulary, LabelVocabulary):
-        raise ParameterError(
-            f"vocabulary is a {type(vocabulary).__name__}; expected the LabelVocabulary that "
-            "umpteen.data.read_vocabulary(file) returns"
-        )
-    vocabulary = vocabulary.matching({name for names in lists for name in names})
-    more = given if isinstance(given, dict) else {}
-    texts = {label: f"{text} {more.get(label, '')}" for label, text in vocabulary.texts().items()}
-    return more | texts, vocabulary
-
-
-def _names_of(
-    labels: list[str], texts: dict[str, str], vocabulary: LabelVocabulary | None
-) -> list[list[str]]:
-    """All names of each label."""
-    given = {} if vocabulary is None else vocabulary.names()
-    return [
-        list(given[label]) if label in given else names_in(label, texts.get(label, ""))
-        for label in labels
-    ]
 
 
 def _warn(*reasons: str | None) -> None:

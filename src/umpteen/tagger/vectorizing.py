@@ -1,7 +1,5 @@
 """Texts of samples and of labels as features of one vocabulary, and the words of features."""
 
-import re
-from collections.abc import Mapping
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -10,81 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen.base import ExtremeClassifier, LearnsFromLabelFeatures, WeighsLabelFeatures, is_able
-from umpteen.data.label_matching import last_part
-from umpteen.errors import FeaturesError, ParameterError
+from umpteen.errors import FeaturesError
 from umpteen.linear import NameFeatures
 from umpteen.text import Vectorizer
-from umpteen.text.names import words_of_name
 from umpteen.text.vocabulary import Vocabulary
 from umpteen.validation import as_csr, check_features
-
-_LONGEST_NAME = 8  # words
-_WORD = re.compile(r"[^\W\d_]{2}")  # two letters in a row
-
-
-def label_texts_of(
-    names: list[str], classifier: ExtremeClassifier, given: Mapping[str, str] | str | None
-) -> list[str] | None:
-    """Return the text of each label: as given, its name, or None if no label has a text.
-
-    Names are used if the classifier finds out by itself whether they help, or on request.
-    """
-    if given is None:
-        return None
-    if not isinstance(given, str):
-        if not is_able(classifier, LearnsFromLabelFeatures):
-            raise ParameterError(
-                f"{type(classifier).__name__} does not learn from texts of labels: leave out "
-                "label_texts, or use a LabelTree"
-            )
-        return [text_with_name(name, given.get(name, "")) for name in names]
-    tries = is_able(classifier, WeighsLabelFeatures)
-    wanted = given == "names" and is_able(classifier, LearnsFromLabelFeatures)
-    texts = [text_with_name(name, "") for name in names] if tries or wanted else []
-    return texts if any(texts) else None
-
-
-def text_with_name(name: str, text: str) -> str:
-    """Return a label's text after the words of its name, unless it has them or the name is a code.
-
-    >>> (
-    ...     text_with_name("re.split", "Split by a pattern."),
-    ...     text_with_name("n00001740", "entity"),
-    ...     text_with_name("b-tree", ""),
-    ... )
-    ('re split Split by a pattern.', 'entity', 'b tree')
-    """
-    words, lower = _words_of(name), text.lower()
-    if not words or (text and all(word in lower for word in words.lower().split())):
-        return text
-    return f"{words} {text}".strip()
-
-
-def _words_of(name: str) -> str:
-    """The words of a name, or "" for a code. Of a URI, only the last part is a name.
-
-    >>> _words_of("http://example.org/Heart_attack"), _words_of("<http://example.org/onto#c7>")
-    ('Heart attack', '')
-    """
-    words = words_of_name(last_part(name.strip("<>")) if "://" in name else name)
-    return words if _WORD.search(words) else ""
-
-
-def names_in(name: str, text: str) -> list[str]:
-    """Return the names of a label: that of its id, and phrases between semicolons in its text.
-
-    A text that is no such list is the name of a label whose id is a code.
-
-    >>> names_in("c_2", "heart attack; myocardial infarction"), names_in("b-tree", "Sorted data.")
-    (['heart attack', 'myocardial infarction'], ['b tree'])
-    """
-    words = _words_of(name)
-    own = [words] if words else []
-    phrases = [phrase.strip() for phrase in text.split(";") if phrase.strip()]
-    if len(phrases) < 2 or any(len(phrase.split()) > _LONGEST_NAME for phrase in phrases):
-        return own or [text]
-    return list(dict.fromkeys(own + phrases))
 
 
 def read_texts(
