@@ -12,12 +12,11 @@ from .conftest import COMMAND
 COMMANDS = {
     "predict": "predict {model} {folder}/test.jsonl -k 1",
     "stdin": "predict {model} - -k 1",
-    "explain": "explain {model} -",
     "convert": "convert {folder}/test.jsonl - --to csv",
     "help": "--help",
     "error": "predict {folder}/none -",
 }
-READS_STDIN = ("stdin", "explain")
+READS_STDIN = ("stdin",)
 FAILS = {"error": 1}
 
 

@@ -8,6 +8,7 @@ labels of a sample are these two, whatever the method.
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import isabstract
@@ -42,6 +43,11 @@ class Case:
 
     def fitted(self, X: Any, Y: Any, **parameters: Any) -> ExtremeClassifier:
         return self.fit(self.build(**parameters), X, Y)
+
+    @cached_property
+    def plain(self) -> ExtremeClassifier:
+        """Fitted on the checkerboard, once for all tests that only ask; do not change it."""
+        return self.fitted(*checkerboard())
 
 
 SMALL_NETWORK = {

@@ -37,7 +37,7 @@ def test_every_classifier_is_public():
 
 def test_finds_the_plain_answer(case):
     X, Y = checkerboard()
-    model = case.fitted(X, Y)
+    model = case.plain
     best_two = np.sort(model.predict_topk(X, k=2).labels, axis=1)
     np.testing.assert_array_equal(best_two.ravel(), Y.indices)
     assert model.score(X, Y) == 1.0
@@ -65,7 +65,7 @@ def test_single_labels_come_back_as_they_went_in(case):
 
 def test_predict_is_a_sparse_indicator(case):
     X, Y = checkerboard()
-    predicted = case.fitted(X, Y).predict(X)
+    predicted = case.plain.predict(X)
     assert isinstance(predicted, csr_matrix)
     assert predicted.shape == Y.shape
     assert set(predicted.data) == {1}
@@ -74,8 +74,8 @@ def test_predict_is_a_sparse_indicator(case):
 
 @pytest.mark.parametrize("k", [1, 3, N_LABELS, N_LABELS + 5])
 def test_topk_has_the_promised_form(case, k):
-    X, Y = checkerboard()
-    top = case.fitted(X, Y).predict_topk(X, k=k)
+    X, _ = checkerboard()
+    top = case.plain.predict_topk(X, k=k)
     assert top.labels.shape == top.scores.shape == (N_SAMPLES, min(k, N_LABELS))
     assert (top.labels.dtype, top.scores.dtype) == (np.int32, np.float32)
     assert top.labels.max() < N_LABELS
@@ -86,8 +86,8 @@ def test_topk_has_the_promised_form(case, k):
 @pytest.mark.parametrize("n", [0, 1, N_SAMPLES])
 def test_a_billion_labels_are_all_that_there_are(case, n):
     """A table with a place for each of them takes all memory, and the session with it."""
-    X, Y = checkerboard()
-    model = case.fitted(X, Y)
+    X, _ = checkerboard()
+    model = case.plain
     top = model.predict_topk(X[:n], k=10**9)
     assert top.labels.shape == (n, N_LABELS)
     assert top == model.predict_topk(X[:n], k=N_LABELS)
@@ -143,7 +143,7 @@ def test_given_labels_are_scored_as_they_are_predicted(case, dense):
 
 def test_nothing_asked_gets_no_scores(case):
     X, Y = checkerboard()
-    model = case.fitted(X, Y)
+    model = case.plain
     assert model.score_labels(X, [[]] * N_SAMPLES).nnz == 0
     assert model.score_labels(X, 0 * Y).nnz == 0
     assert model.score_labels(X[:0], Y[:0]).shape == (0, N_LABELS)
@@ -151,7 +151,7 @@ def test_nothing_asked_gets_no_scores(case):
 
 def test_relevant_labels_score_higher_than_others(case):
     X, Y = checkerboard()
-    scores = case.fitted(X, Y).score_labels(X, np.ones(Y.shape)).toarray()
+    scores = case.plain.score_labels(X, np.ones(Y.shape)).toarray()
     relevant = Y.toarray() > 0
     assert (np.where(relevant, scores, np.inf).min(1) > np.where(relevant, 0, scores).max(1)).all()
 
@@ -237,12 +237,12 @@ def test_clone_and_set_params(case):
     model = case.build(n_jobs=1)
     assert _parameters(clone(model)) == _parameters(model)
     assert model.set_params(n_jobs=2).get_params()["n_jobs"] == 2
-    assert not hasattr(clone(case.fitted(*checkerboard())), "n_labels_")
+    assert not hasattr(clone(case.plain), "n_labels_")
 
 
 def test_what_is_learned_is_declared(case):
     """An undeclared attribute would survive an interrupted refit, beside those of the new data."""
-    model = case.fitted(*checkerboard())
+    model = case.plain
     learned = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
     assert learned == model._fitted_names()
 
@@ -286,15 +286,15 @@ def test_wrong_parameters_are_refused_by_name(case):
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, True, "3", None])
 def test_impossible_k_is_refused(case, k):
-    X, Y = checkerboard()
+    X, _ = checkerboard()
     with pytest.raises(ParameterError, match="k=1 or more"):
-        case.fitted(X, Y).predict_topk(X, k=k)
+        case.plain.predict_topk(X, k=k)
 
 
 def test_empty_samples_get_a_defined_answer(case):
     """Texts without a known word are common; they must not crash, nor turn into NaN."""
-    X, Y = checkerboard()
-    model = case.fitted(X, Y)
+    X, _ = checkerboard()
+    model = case.plain
     empty = csr_matrix((3, X.shape[1]), dtype=np.float32)
     for nothing in (empty, empty.toarray()):
         top = model.predict_topk(nothing, k=2)

@@ -90,10 +90,6 @@ def test_same_data_from_a_notebook_that_changed_everything(built, tmp_path):
     assert build(NOTEBOOK, tmp_path, **STEERED, PYTHONPATH=path) == built
 
 
-def test_same_data_from_the_command_line(built, tmp_path):
-    assert build(COMMAND_LINE, tmp_path) == built
-
-
 def test_cached_data_are_the_collected_data(cache, pydocs, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.setattr("umpteen.data.pydocs.collect", pytest.fail)  # the cache must do
