@@ -14,7 +14,7 @@ from papers.eagle.images import DIGITS, Images, image_sets, what_is_missing
 from papers.progress import progress_bar
 from umpteen.errors import MissingExtraError
 
-_N_SEEDS = 3
+_N_SEEDS = 5
 SIZES = (4, 50)
 METHODS = ("Deep-MIML", "EAGLE-0", "EAGLE")
 PAPER = {  # accuracy in percent, by set and size of bags
