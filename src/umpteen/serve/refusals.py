@@ -1,0 +1,77 @@
+"""Answers to requests that cannot be served: a status, and a sentence that says why."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+from umpteen.errors import UmpteenError
+
+
+
+class Refusal(Exception):
+    """What was asked for is not possible, and why."""
+
+    def __init__(self, status: int, reason: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.headers = status, reason, headers
+
+    def response(self) -> Response:
+        """Return the answer: JSON with one sentence, `detail`."""
+        return Response(
+            to_json({"detail": self.reason}), self.status, self.headers, "application/json"
+        )
+
+
+def busy(seconds: int = 1) -> Refusal:
+    """Return what is answered while the queue is full."""
+    reason = f"the queue is full: ask again in {seconds} s, or send fewer texts at a time"
+    return Refusal(429, reason, {"Retry-After": str(seconds)})
+
+
+def register(app: FastAPI) -> None:
+    """Give every error its answer."""
+    app.add_exception_handler(Refusal, _refusal)
+    app.add_exception_handler(UmpteenError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+
+
+async def _refusal(request: Request, problem: Any) -> Response:
+    return problem.response()  # type: ignore[no-any-return]
+
+
+async def _ours(request: Request, problem: Any) -> Response:
+    return Refusal(422, str(problem)).response()
+
+
+async def _http(request: Request, problem: Any) -> Response:
+    return Refusal(problem.status_code, str(problem.detail), problem.headers).response()
+
+
+async def _invalid(request: Request, problem: Any) -> Response:
+    return Refusal(422, in_words(problem.errors())).response()
+
+
+def in_words(errors: Sequence[Any]) -> str:
+    """Return one sentence about the first errors that pydantic found.
+
+    Values that were sent are not repeated: they may be long, or no valid Unicode.
+
+    >>> in_words([{"loc": ("body", "k"), "msg": "Input should be a valid integer"}])
+    'k: Input should be a valid integer'
+    """
+    shown = [
+        ": ".join(filter(None, [_place(error.get("loc", ())), str(error.get("msg", "is wrong"))]))
+        for error in errors[:3]
+    ]
+    more = f" (and {len(errors) - 3:,} more)" if len(errors) > 3 else ""
+    return "; ".join(shown) + more
+
+
+def _place(loc: Sequence[Any]) -> str:
+    names = [str(part) for part in loc if part not in ("body", "query", "path")]
+    return ".".join(names).encode("utf-8", "replace").decode()

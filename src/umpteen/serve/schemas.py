@@ -1,0 +1,135 @@
+"""What requests and answers look like, with examples for the OpenAPI page."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+K = Annotated[int, Field(ge=1, le=1000)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+_TEXT = "My sourdough does not rise. What is wrong with it?"
+
+
+class Strict(BaseModel):
+    """A request: names that we do not know are errors, not ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SuggestRequest(Strict):
+    """One text, or many."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"text": _TEXT, "k": 5},
+                {"texts": [_TEXT, "Which oil for deep frying?"], "threshold": 0.5},
+            ]
+        }
+    )
+
+    text: str | None = None
+    texts: list[str] | None = None
+    k: K = 10
+    threshold: float | str | None = None
+
+
+class Label(BaseModel):
+    """A label and its probability; `name` where the vocabulary has another name for people."""
+
+    label: str
+    probability: float
+    name: str | None = None
+
+
+class Result(BaseModel):
+    """The labels of one text, best first."""
+
+    labels: list[Label]
+
+
+class Suggestions(BaseModel):
+    """A result for each text, in their order, all of one version of the model."""
+
+    model: str
+    version: str
+    results: list[Result]
+
+
+class ExplainRequest(Strict):
+    """A text, and which label is meant; else its best one."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": _TEXT}]})
+
+    text: str
+    label: str | None = None
+
+
+class WordShare(BaseModel):
+    """What a word at one place of the text adds; `total` is that of all its places."""
+
+    start: int
+    end: int
+    word: str
+    contribution: float
+    total: float
+
+
+class Other(BaseModel):
+    """What counts and has no place in the text."""
+
+    what: str
+    contribution: float
+
+
+class Near(BaseModel):
+    """A training text like this one."""
+
+    text: str
+    labels: list[str]
+    similarity: float
+
+
+class Explanation(BaseModel):
+    """Why a text gets a label."""
+
+    model: str
+    version: str
+    label: str
+    name: str | None = None
+    probability: float
+    exact: bool
+    words: list[WordShare]
+    other: list[Other]
+    named: bool
+    path: list[dict[str, Any]]
+    nearest: list[Near]
+
+
+class FoundLabel(BaseModel):
+    """A label, and in how many training texts it occurs."""
+
+    label: str
+    count: int
+    name: str | None = None
+
+
+class FoundLabels(BaseModel):
+    """The best matches, and how many there are."""
+
+    labels: list[FoundLabel]
+    n_matches: int
+
+
+class ModelSummary(BaseModel):
+    """A model that is served."""
+
+    name: str
+    version: str
+    n_labels: int
+    learns: bool
+
+
+class ModelList(BaseModel):
+    """All models that are served."""
+
+    models: list[ModelSummary]
