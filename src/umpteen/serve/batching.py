@@ -49,7 +49,7 @@ class Batcher:
         """Return at least the `k` best labels of each text; refuse at once if the queue is full."""
         if self._n_waiting and self._n_waiting + len(texts) > self._settings.max_waiting:
             raise busy()
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[TopK] = asyncio.get_running_loop().create_future()
         self._queue.append(Asked(snapshot, texts, snapshot.width(k), future))
         self._n_waiting += len(texts)
         self._arrived.set()

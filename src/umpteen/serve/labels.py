@@ -18,7 +18,7 @@ _LONGEST = 200  # characters of a query that count
 _MARKS = re.compile(r"[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f]+")
 _SPACES = re.compile(r"[^\S\n]+")
 _PLAIN = str.maketrans(
-    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "ħ": "h"}
+    {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "\u0131": "i", "ħ": "h"}
 )
 
 IntArray = npt.NDArray[np.int64]
@@ -78,9 +78,7 @@ class LabelSearch:
         matching = np.zeros(len(self._counts), bool)
         matching[labels] = True
         best = labels[self._best(labels, where, limit)]
-        return Found(
-            list(dict.fromkeys(best.tolist()))[:limit], int(np.count_nonzero(matching))
-        )
+        return Found(list(dict.fromkeys(best.tolist()))[:limit], int(np.count_nonzero(matching)))
 
     def _best(self, labels: IntArray, where: npt.NDArray[np.uint8], limit: int) -> IntArray:
         """The places of the best entries; of names of one label, all may be among them."""

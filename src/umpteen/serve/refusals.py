@@ -11,19 +11,16 @@ from starlette.exceptions import HTTPException
 from umpteen.errors import UmpteenError
 
 
-
-class Refusal(Exception):
+class Refusal(HTTPException):
     """What was asked for is not possible, and why."""
 
     def __init__(self, status: int, reason: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(reason)
-        self.status, self.reason, self.headers = status, reason, headers
+        super().__init__(status, reason, headers)
 
     def response(self) -> Response:
         """Return the answer: JSON with one sentence, `detail`."""
-        return Response(
-            to_json({"detail": self.reason}), self.status, self.headers, "application/json"
-        )
+        content = to_json({"detail": self.detail})
+        return Response(content, self.status_code, self.headers, "application/json")
 
 
 def busy(seconds: int = 1) -> Refusal:
@@ -34,22 +31,17 @@ def busy(seconds: int = 1) -> Refusal:
 
 def register(app: FastAPI) -> None:
     """Give every error its answer."""
-    app.add_exception_handler(Refusal, _refusal)
+    app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(UmpteenError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-
-
-async def _refusal(request: Request, problem: Any) -> Response:
-    return problem.response()  # type: ignore[no-any-return]
-
-
-async def _ours(request: Request, problem: Any) -> Response:
-    return Refusal(422, str(problem)).response()
 
 
 async def _http(request: Request, problem: Any) -> Response:
     return Refusal(problem.status_code, str(problem.detail), problem.headers).response()
+
+
+async def _ours(request: Request, problem: Any) -> Response:
+    return Refusal(422, str(problem)).response()
 
 
 async def _invalid(request: Request, problem: Any) -> Response:

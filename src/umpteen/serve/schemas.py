@@ -1,11 +1,36 @@
 """What requests and answers look like, with examples for the OpenAPI page."""
 
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]")
+
+
+def _unicode(text: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError("half of a surrogate pair is not text: send valid Unicode") from None
+    return text
+
+
+def _one_line(name: str) -> str:
+    if _CONTROL.search(name):
+        raise ValueError("a label has no line breaks or other control characters")
+    return name
+
 
 K = Annotated[int, Field(ge=1, le=1000)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+Text = Annotated[str, AfterValidator(_unicode)]
+Name = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=1000),
+    AfterValidator(_unicode),
+    AfterValidator(_one_line),
+]
 _TEXT = "My sourdough does not rise. What is wrong with it?"
 
 
@@ -27,10 +52,10 @@ class SuggestRequest(Strict):
         }
     )
 
-    text: str | None = None
-    texts: list[str] | None = None
+    text: Text | None = None
+    texts: list[Text] | None = None
     k: K = 10
-    threshold: float | str | None = None
+    threshold: float | Text | None = None
 
 
 class Label(BaseModel):
@@ -60,8 +85,8 @@ class ExplainRequest(Strict):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": _TEXT}]})
 
-    text: str
-    label: str | None = None
+    text: Text
+    label: Name | None = None
 
 
 class WordShare(BaseModel):
@@ -133,3 +158,53 @@ class ModelList(BaseModel):
     """All models that are served."""
 
     models: list[ModelSummary]
+
+
+class ModelInfo(ModelSummary):
+    """What a model is, how good it was on its validation split, and what it learned since."""
+
+    trained: str
+    n_samples: int
+    classifier: str
+    language: str | None
+    calibrated: bool
+    settings: dict[str, Any]
+    report: dict[str, float] | None
+    threshold_curve: list[dict[str, float | None]]
+    learning: dict[str, Any] | None
+    versions: list[dict[str, Any]]
+
+
+class Item(Strict):
+    """A text with all labels that it should have; `suggested` tells what a person changed."""
+
+    text: Text
+    labels: Annotated[list[Name], Field(max_length=1000)]
+    suggested: Annotated[list[Name], Field(max_length=1000)] | None = None
+    id: Name | None = None
+
+
+class LearnRequest(Strict):
+    """Corrections."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"items": [{"text": _TEXT, "labels": ["sourdough"], "suggested": ["bread"]}]}
+            ]
+        }
+    )
+
+    items: list[Item]
+
+
+class Recorded(BaseModel):
+    """How many corrections are on disk now."""
+
+    recorded: int
+
+
+class RollbackRequest(Strict):
+    """The version to return to; else the one before."""
+
+    version: Name | None = None

@@ -1,6 +1,7 @@
 """What an operator may set."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from umpteen.errors import ParameterError
 
@@ -21,7 +22,9 @@ class Settings:
     read_keys, learn_keys : whoever has one of them may read, or also teach; empty for everybody.
     origins : web pages of other hosts that may ask (CORS).
     learns : whether corrections are taken.
-    learn_after : corrections that start learning, without anybody asking for it.
+    learn_after, learn_within : corrections, or seconds after the first of them, that start
+        learning without anybody asking for it.
+    validation : file of texts and labels that no model has seen, on which learning is checked.
     keep_versions : previous models of each name that stay on disk.
     log_json, log_texts : whether log lines are JSON, and whether they have the texts.
     """
@@ -38,6 +41,8 @@ class Settings:
     origins: tuple[str, ...] = ()
     learns: bool = True
     learn_after: int = 50
+    learn_within: float = 600.0
+    validation: Path | None = None
     keep_versions: int = 5
     log_json: bool = False
     log_texts: bool = False

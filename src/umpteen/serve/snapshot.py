@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from umpteen import storage
 from umpteen.base import TopK
+from umpteen.data.label_vocabulary import Concept
 from umpteen.errors import ModelCorruptError
 from umpteen.serve.labels import LabelSearch
 from umpteen.storage.folder import read_manifest
@@ -67,16 +68,30 @@ class Snapshot:
     def tags(self, top: TopK, k: int, threshold: Threshold) -> list[list[tuple[str, float]]]:
         """Return names and probabilities, as `Tagger.predict` does."""
         tagger = self.tagger
-        cut = cut_as_asked(
-            top.first(k), threshold, 0, tagger.thresholds_, tagger.validated_
-        )
+        cut = cut_as_asked(top.first(k), threshold, 0, tagger.thresholds_, tagger.validated_)
         return cut.names(tagger.label_names_.names)
+
+    def concept(self, label: str) -> Concept | None:
+        """Return what the vocabulary says about a label, if there is one."""
+        vocabulary = self.tagger.vocabulary_
+        return None if vocabulary is None else vocabulary.get(label)
 
     def name_of(self, label: str) -> str | None:
         """Return what people call a label, if the vocabulary has another name for it."""
-        vocabulary = self.tagger.vocabulary_
-        concept = None if vocabulary is None else vocabulary.get(label)
+        concept = self.concept(label)
         return concept.name if concept and concept.name and concept.name != label else None
+
+    def label_of(self, uri: str) -> str:
+        """Return the label with a URI, which may be the label itself."""
+        return self._labels_by_uri.get(uri, uri)
+
+    @cached_property
+    def _labels_by_uri(self) -> dict[str, str]:
+        vocabulary = self.tagger.vocabulary_
+        if vocabulary is None:
+            return {}
+        pairs = zip(vocabulary.uris, vocabulary.labels, strict=True)
+        return {uri: label for uri, label in pairs if uri}
 
     @cached_property
     def about(self) -> dict[str, Any]:
