@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from umpteen.serve.journal import Correction
 from umpteen.serve.models import ServedModel
 from umpteen.serve.schemas import Name, Text
-from umpteen.serve.server import Server, Tags, answer
-from umpteen.serve.snapshot import Snapshot
+from umpteen.serve.server import Server, answer
+from umpteen.serve.snapshot import Snapshot, Tags
 
 _MOST = 1000  # subjects of a text
 Limit = Annotated[int, Field(ge=0)]

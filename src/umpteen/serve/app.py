@@ -14,7 +14,7 @@ from umpteen.serve.label_studio import label_studio_routes
 from umpteen.serve.learn_routes import learn_routes
 from umpteen.serve.limits import Limits
 from umpteen.serve.metrics import Watch
-from umpteen.serve.model_routes import model_routes
+from umpteen.serve.model_routes import model_routes, suggest_routes
 from umpteen.serve.models import Models
 from umpteen.serve.refusals import Refusal
 from umpteen.serve.security import Keys
@@ -36,7 +36,8 @@ def create_app(models: Models, settings: Settings | None = None) -> FastAPI:
     )
     app.state.server = server
     refusals.register(app)
-    for routes in (annif_routes, model_routes, learn_routes, label_studio_routes):
+    # the first that matches answers: suggestions, which are many; Annif's /v1/projects before names
+    for routes in (suggest_routes, annif_routes, model_routes, learn_routes, label_studio_routes):
         app.include_router(routes(server))
     _add_health(app, server)
     _add_page(app)

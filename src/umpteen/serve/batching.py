@@ -10,12 +10,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import islice
+from typing import Any
+
+import numpy as np
 
 from umpteen.base import TopK
 from umpteen.serve.refusals import busy
 from umpteen.serve.settings import Settings
-from umpteen.serve.snapshot import Snapshot
+from umpteen.serve.snapshot import Snapshot, Tags
+from umpteen.tagger.thresholds import Threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +28,19 @@ class Asked:
 
     snapshot: Snapshot
     texts: list[str]
-    width: int
-    answer: "asyncio.Future[TopK]"
+    k: int
+    threshold: Threshold
+    answer: "asyncio.Future[list[Tags]]"
+
+    @property
+    def kind(self) -> tuple[int, int]:
+        """What requests have in common that one prediction can answer."""
+        return id(self.snapshot), self.snapshot.width(self.k)
+
+    @property
+    def cut(self) -> tuple[int, str]:
+        """What requests have in common that want as many labels."""
+        return self.k, repr(self.threshold)
 
 
 class Batcher:
@@ -45,12 +60,14 @@ class Batcher:
         """The number of texts in the queue."""
         return self._n_waiting
 
-    async def ask(self, snapshot: Snapshot, texts: list[str], k: int) -> TopK:
-        """Return at least the `k` best labels of each text; refuse at once if the queue is full."""
+    async def ask(
+        self, snapshot: Snapshot, texts: list[str], k: int, threshold: Threshold
+    ) -> list[Tags]:
+        """Return the labels of each text; refuse at once if the queue is full."""
         if self._n_waiting and self._n_waiting + len(texts) > self._settings.max_waiting:
             raise busy()
-        future: asyncio.Future[TopK] = asyncio.get_running_loop().create_future()
-        self._queue.append(Asked(snapshot, texts, snapshot.width(k), future))
+        future: asyncio.Future[list[Tags]] = asyncio.get_running_loop().create_future()
+        self._queue.append(Asked(snapshot, texts, k, threshold, future))
         self._n_waiting += len(texts)
         self._arrived.set()
         return await future
@@ -93,31 +110,50 @@ class Batcher:
 
 def answer_together(batch: list[Asked], loop: asyncio.AbstractEventLoop) -> None:
     """Answer requests for the same version of a model with one prediction."""
-
-    def kind(asked: Asked) -> tuple[int, int]:
-        return id(asked.snapshot), asked.width
-
-    for _, group in groupby(sorted(batch, key=kind), key=kind):
-        asked_together = list(group)
-        texts = [text for asked in asked_together for text in asked.texts]
+    for together in _groups(batch, lambda asked: asked.kind):
         try:
-            top = asked_together[0].snapshot.answer(texts, asked_together[0].width)
+            top = _predicted(together)
         except Exception as problem:
-            loop.call_soon_threadsafe(_fail, asked_together, problem)
+            loop.call_soon_threadsafe(_fail, together, problem)
             continue
-        loop.call_soon_threadsafe(_deliver, asked_together, top)
+        ends = np.cumsum([len(asked.texts) for asked in together])
+        rows = {
+            asked: np.arange(end - len(asked.texts), end)
+            for asked, end in zip(together, ends, strict=True)
+        }
+        for alike in _groups(together, lambda asked: asked.cut):
+            part = top[np.concatenate([rows[asked] for asked in alike])]
+            try:
+                tags = alike[0].snapshot.tags(part, alike[0].k, alike[0].threshold)
+            except Exception as problem:  # a threshold that cannot be reached
+                loop.call_soon_threadsafe(_fail, alike, problem)
+            else:
+                loop.call_soon_threadsafe(_deliver, alike, tags)
 
 
-def _deliver(asked_together: list[Asked], top: TopK) -> None:
-    first = 0
-    for asked in asked_together:
-        last = first + len(asked.texts)
+def _predicted(together: list[Asked]) -> TopK:
+    texts = [text for asked in together for text in asked.texts]
+    snapshot = together[0].snapshot
+    return snapshot.answer(texts, snapshot.width(together[0].k))
+
+
+def _groups(batch: list[Asked], key: Callable[[Asked], Any]) -> list[list[Asked]]:
+    """Requests that have something in common, in their order."""
+    found: dict[Any, list[Asked]] = {}
+    for asked in batch:
+        found.setdefault(key(asked), []).append(asked)
+    return list(found.values())
+
+
+def _deliver(alike: list[Asked], tags: list[Tags]) -> None:
+    rest = iter(tags)
+    for asked in alike:
+        own = list(islice(rest, len(asked.texts)))
         if not asked.answer.done():
-            asked.answer.set_result(top[first:last])
-        first = last
+            asked.answer.set_result(own)
 
 
-def _fail(asked_together: list[Asked], problem: Exception) -> None:
-    for asked in asked_together:
+def _fail(together: list[Asked], problem: Exception) -> None:
+    for asked in together:
         if not asked.answer.done():
             asked.answer.set_exception(problem)

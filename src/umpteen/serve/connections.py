@@ -60,4 +60,4 @@ class Connection(HttpToolsProtocol):
 
 def options() -> dict[str, Any]:
     """Return what uvicorn is told about connections."""
-    return {"http": Connection, "ws": "none", "timeout_keep_alive": 75, "backlog": 4096}
+    return {"http": Connection, "ws": "none", "timeout_keep_alive": 75}

@@ -15,7 +15,8 @@ from umpteen.serve.journal import Correction
 from umpteen.serve.label_config import Control, find_control, labels_in, text_of
 from umpteen.serve.models import ServedModel
 from umpteen.serve.refusals import Refusal
-from umpteen.serve.server import Server, Tags, answer
+from umpteen.serve.server import Server, answer
+from umpteen.serve.snapshot import Tags
 
 _MOST = 20  # labels of a task
 _LEAST = 0.3  # probability of all but the first

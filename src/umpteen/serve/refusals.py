@@ -1,14 +1,17 @@
 """Answers to requests that cannot be served: a status, and a sentence that says why."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from umpteen.errors import UmpteenError
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Refusal(HTTPException):
@@ -46,6 +49,14 @@ async def _ours(request: Request, problem: Any) -> Response:
 
 async def _invalid(request: Request, problem: Any) -> Response:
     return Refusal(422, in_words(problem.errors())).response()
+
+
+def parsed(kind: type[Model], body: bytes) -> Model:
+    """Return what a body in JSON says, or refuse it."""
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as problem:
+        raise Refusal(422, in_words(problem.errors(include_input=False))) from None
 
 
 def in_words(errors: Sequence[Any]) -> str:

@@ -1,9 +1,11 @@
 """The process: models from folders, uvicorn around the application."""
 
 import asyncio
+import gc
 import json
 import logging
 import signal
+import socket
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,6 +21,7 @@ from umpteen.serve.settings import Settings
 from umpteen.serve.state import State, state_folder
 
 _LOG = logging.getLogger("umpteen.serve")
+_BACKLOG = 4096  # connections that wait to be accepted
 _FILES = 65_536  # that may be open, connections included
 
 
@@ -43,21 +46,33 @@ def run(models: Models, host: str, port: int, settings: Settings) -> None:
     from umpteen.serve.connections import options
 
     start_logging(settings.log_json)
+    gc.collect()
+    gc.freeze()  # models do not go away, so that nobody needs to look for that
     _allow_many_files()
-    app = create_app(models, settings)
+    listener = _listen(host, port)
     config = uvicorn.Config(
-        app, host=host, port=port, access_log=False, log_config=None, server_header=False,
+        create_app(models, settings), access_log=False, log_config=None, server_header=False,
         timeout_graceful_shutdown=int(settings.timeout) + 1, **options(),
     )  # fmt: skip
-    server = uvicorn.Server(config)
     address = f"[{host}]" if ":" in host else host
-    names = ", ".join(models)
-    _LOG.info("serving %s at http://%s:%d (Ctrl-C ends)", names, address, port)
+    at = f"http://{address}:{listener.getsockname()[1]}"
+    _LOG.info("serving %s at %s (Ctrl-C ends)", ", ".join(models), at)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(_serve(server, models))
+        runner.run(_serve(uvicorn.Server(config), models, listener))
 
 
-async def _serve(server: Any, models: Models) -> None:
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as problem:
+        raise ParameterError(
+            f"{host}:{port} cannot be used ({problem.strerror}): stop what uses it, or choose "
+            "another with --port"
+        ) from None
+
+
+async def _serve(server: Any, models: Models, listener: socket.socket) -> None:
     loop = asyncio.get_running_loop()
 
     def reload() -> None:
@@ -66,7 +81,7 @@ async def _serve(server: Any, models: Models) -> None:
 
     if hasattr(signal, "SIGHUP"):
         loop.add_signal_handler(signal.SIGHUP, reload)
-    await server.serve()
+    await server.serve(sockets=[listener])
 
 
 def _reload(model: ServedModel) -> None:

@@ -17,7 +17,7 @@ from umpteen.serve.metrics import Metrics
 from umpteen.serve.models import Models, ServedModel
 from umpteen.serve.refusals import Refusal, busy
 from umpteen.serve.settings import Settings
-from umpteen.serve.snapshot import Snapshot
+from umpteen.serve.snapshot import Snapshot, Tags
 from umpteen.serve.teacher import Teacher
 from umpteen.tagger.thresholds import Threshold
 
@@ -25,7 +25,6 @@ _LOG = logging.getLogger("umpteen.serve")
 _MOST_ASIDE = 16  # explanations and searches that may wait
 _NO_ROOM = "the disk of the server has no room for corrections: nothing was recorded"
 
-Tags = list[tuple[str, float]]
 Result = TypeVar("Result")
 
 
@@ -50,9 +49,9 @@ class Server:
             return []
         if self.settings.log_texts:
             _LOG.info("%s: %s", snapshot.name, json.dumps(texts))
-        top = await self.batcher.ask(snapshot, texts, k)
+        found = await self.batcher.ask(snapshot, texts, k, threshold)
         self.metrics.texts.labels(snapshot.name).inc(len(texts))
-        return snapshot.tags(top, k, threshold)
+        return found
 
     async def record(self, model: ServedModel, corrections: list[Correction]) -> int:
         """Write corrections to the journal of a model; they are on disk afterwards."""

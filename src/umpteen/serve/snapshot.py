@@ -21,6 +21,8 @@ from umpteen.tagger.thresholds import Threshold, cut_as_asked
 
 _DIGITS = 12  # of a version
 
+Tags = list[tuple[str, float]]
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
@@ -65,7 +67,7 @@ class Snapshot:
         """Return the `k` best labels of each text as numbers."""
         return self.tagger.predict_topk(list(texts), k)
 
-    def tags(self, top: TopK, k: int, threshold: Threshold) -> list[list[tuple[str, float]]]:
+    def tags(self, top: TopK, k: int, threshold: Threshold) -> list[Tags]:
         """Return names and probabilities, as `Tagger.predict` does."""
         tagger = self.tagger
         cut = cut_as_asked(top.first(k), threshold, 0, tagger.thresholds_, tagger.validated_)
