@@ -50,16 +50,18 @@ def learn(state: Path, current: Version, last: int, validation: Path | None = No
     if not new:
         return nothing_to_learn(looked_at)
     before: Tagger = storage.load(versions.path(current.version))
-    try:
-        after = _taught(before, new)
-    except UmpteenError as problem:
-        refused = replace(looked_at, refused=current.refused + len(new))
-        return Outcome(now(), refused, len(new), applied=False, reason=str(problem))
     aside = latest(
         one for one in recorded if one.is_for_validation and not current.is_undone(one.number)
     )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a rebuild is due, which the log need not repeat
+            after = _taught(before, new)
+            kept = compare_on_kept(before, new)
+    except UmpteenError as problem:
+        refused = replace(looked_at, refused=current.refused + len(new))
+        return Outcome(now(), refused, len(new), applied=False, reason=str(problem))
     held_out = compare_on_texts(before, after, *_for_validation(aside, validation))
-    kept = compare_on_kept(before, after, _concerned(new), [one.text for one in new])
     reason = _verdict(held_out, kept)
     if reason is not None:
         about = replace(looked_at, refused=current.refused + len(new))
@@ -83,14 +85,8 @@ def latest(corrections: Iterable[Correction]) -> list[Correction]:
 
 
 def _taught(before: Tagger, new: list[Correction]) -> Tagger:
-    after = copy(before)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a rebuild is due: the model's page says so
-        return after.partial_fit(
-            [one.text for one in new],
-            [one.labels for one in new],
-            [one.rejected for one in new],
-        )
+    texts, labels = [one.text for one in new], [one.labels for one in new]
+    return copy(before).partial_fit(texts, labels, [one.rejected for one in new])
 
 
 def _for_validation(
@@ -106,15 +102,11 @@ def _for_validation(
     return texts, labels
 
 
-def _concerned(new: list[Correction]) -> set[str]:
-    return {name for one in new for name in (*one.labels, *one.rejected)}
-
-
 def _verdict(held_out: Check, kept: Check) -> str | None:
     """Why the result is worse, or None."""
     for check, what in (
         (held_out, "texts that it did not learn from"),
-        (kept, "training texts that were kept"),
+        (kept, "training texts that it left out for this"),
     ):
         if check.is_worse:
             return (

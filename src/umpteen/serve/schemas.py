@@ -23,7 +23,8 @@ def _one_line(name: str) -> str:
     return name
 
 
-K = Annotated[int, Field(ge=1, le=1000)]
+K = Annotated[int, Field(ge=1, le=1000, strict=True)]
+Probability = Annotated[float, Field(strict=True)]
 Text = Annotated[str, AfterValidator(_unicode)]
 Name = Annotated[
     str,
@@ -55,7 +56,7 @@ class SuggestRequest(Strict):
     text: Text | None = None
     texts: list[Text] | None = None
     k: K = 10
-    threshold: float | Text | None = None
+    threshold: Probability | Text | None = None
 
 
 class Label(BaseModel):
