@@ -1,12 +1,13 @@
 // The server that this page came from (paths are relative: a prefix is fine), the model that it
 // is asked for, and the threshold from which on the page calls a label confident.
 
-import { closed, find, pause } from "./dom.js";
+import { closed, find, pause, write } from "./dom.js";
 
 const KEY = "umpteen.key";
 const MOST_TRIES = 4;
 const changes = new EventTarget();
 let asking = null;
+let isDeclined = false;
 
 export const state = { model: null, info: null, threshold: 0.5 };
 
@@ -19,66 +20,66 @@ export const path = (rest = "") => `v1/${encodeURIComponent(state.model.name)}${
 
 /** Ask what the model is, also later: it may have learned or may be another one. */
 export async function refresh() {
-  state.info = await ask(path());
-  state.threshold = Number(localStorage.getItem(place()) ?? balanced(state.info.threshold_curve));
-  tell("info");
+	state.info = await ask(path());
+	state.threshold = Number(localStorage.getItem(place()) ?? balanced(state.info.threshold_curve));
+	tell("info");
 }
 
 const place = () => `umpteen.threshold.${state.model.name}`;
 
 export function setThreshold(threshold) {
-  localStorage.setItem(place(), threshold);
-  state.threshold = threshold;
-  tell("threshold");
+	localStorage.setItem(place(), threshold);
+	state.threshold = threshold;
+	tell("threshold");
 }
 
 export const isConfident = ({ probability }) => probability >= state.threshold;
 
 /** Return the threshold with the best F1. */
 function balanced(curve) {
-  const f1 = ({ precision, recall }) => (precision * recall) / (precision + recall || 1);
-  const best = curve?.reduce((one, other) => (f1(other) > f1(one) ? other : one), curve[0]);
-  return best?.threshold ?? 0.5;
+	const f1 = ({ precision, recall }) => (precision * recall) / (precision + recall || 1);
+	const best = curve?.reduce((one, other) => (f1(other) > f1(one) ? other : one), curve[0]);
+	return best?.threshold ?? 0.5;
 }
 
 /** Ask the server: POST with a body, GET without. */
 export async function ask(path, body, isLeaving = false) {
-  for (let tries = 1; ; tries++) {
-    const response = await send(path, body, isLeaving);
-    if (response.ok) return response.json();
-    if (response.status === 401 && !isLeaving) await askForKey();
-    else if (response.status === 429 && tries < MOST_TRIES) await pause(1000 * retryAfter(response));
-    else throw new Error(await reason(response));
-  }
+	for (let tries = 1; ; tries++) {
+		const response = await send(path, body, isLeaving);
+		if (response.ok) return response.json();
+		if ([401, 403].includes(response.status) && !isLeaving && !isDeclined) await askForKey();
+		else if (response.status === 429 && tries < MOST_TRIES) await pause(1000 * retryAfter(response));
+		else throw new Error(await reason(response));
+	}
 }
 
 async function send(path, body, keepalive) {
-  const headers = {};
-  const key = sessionStorage.getItem(KEY);
-  if (key) headers.Authorization = `Bearer ${key}`;
-  if (body) headers["Content-Type"] = "application/json";
-  const method = body ? "POST" : "GET";
-  try {
-    return await fetch(path, { method, headers, keepalive, body: JSON.stringify(body) });
-  } catch {
-    throw new Error("The server does not answer.");
-  }
+	const headers = {};
+	const key = sessionStorage.getItem(KEY);
+	if (key) headers.Authorization = `Bearer ${key}`;
+	if (body) headers["Content-Type"] = "application/json";
+	const method = body ? "POST" : "GET";
+	try {
+		return await fetch(path, { method, headers, keepalive, body: JSON.stringify(body) });
+	} catch {
+		throw new Error("The server does not answer.");
+	}
 }
 
 const retryAfter = (response) => Math.min(Number(response.headers.get("Retry-After")) || 1, 10);
 
 async function reason(response) {
-  const answer = await response.json().catch(() => ({}));
-  return typeof answer.detail === "string" ? answer.detail : `The server refuses (${response.status}).`;
+	const answer = await response.json().catch(() => ({}));
+	return typeof answer.detail === "string" ? answer.detail : `The server refuses (${response.status}).`;
 }
 
 /** Ask the person for a key, once for all requests that wait for it. */
 function askForKey() {
-  asking ??= (async () => {
-    const answer = await closed(find("#key"));
-    asking = null;
-    if (answer !== "yes") throw new Error("This server needs a key.");
-    sessionStorage.setItem(KEY, find("#key-text").value.trim());
-  })();
-  return asking;
+	asking ??= (async () => {
+		write("#key-title", sessionStorage.getItem(KEY) ? "This needs another key" : "This server asks for a key");
+		isDeclined = (await closed(find("#key"))) !== "yes";
+		asking = null;
+		if (!isDeclined) sessionStorage.setItem(KEY, find("#key-text").value.trim());
+	})();
+	return asking;
 }

@@ -4,23 +4,23 @@ import { warn } from "./dom.js";
 import { state } from "./server.js";
 
 const opened = new Promise((resolve, reject) => {
-  const request = indexedDB.open("umpteen", 1);
-  request.onupgradeneeded = () => request.result.createObjectStore("reviews");
-  request.onsuccess = () => resolve(request.result);
-  request.onerror = () => reject(request.error);
+	const request = indexedDB.open("umpteen", 1);
+	request.onupgradeneeded = () => request.result.createObjectStore("reviews");
+	request.onsuccess = () => resolve(request.result);
+	request.onerror = () => reject(request.error);
 });
 
 /** Run one request, and wait until what it changes is kept. */
 async function run(mode, call) {
-  try {
-    const transaction = (await opened).transaction("reviews", mode);
-    const request = call(transaction.objectStore("reviews"));
-    await new Promise((resolve, reject) => Object.assign(transaction, { oncomplete: resolve, onabort: reject }));
-    return request.result;
-  } catch {
-    warn("This browser keeps nothing: download your decisions before you close the page.");
-    return undefined;
-  }
+	try {
+		const transaction = (await opened).transaction("reviews", mode);
+		const request = call(transaction.objectStore("reviews"));
+		await new Promise((resolve, reject) => Object.assign(transaction, { oncomplete: resolve, onabort: reject }));
+		return request.result;
+	} catch {
+		warn("This browser keeps nothing: download your decisions before you close the page.");
+		return undefined;
+	}
 }
 
 const key = (...more) => [state.model.name, ...more];
@@ -35,7 +35,7 @@ export const forget = () => run("readwrite", (store) => store.delete(all()));
 
 /** Return what is kept, as the arguments of a Queue. */
 export async function kept() {
-  const read = (name) => run("readonly", (store) => store.get(key(name)));
-  const decisions = await run("readonly", (store) => store.getAll(all("decision")));
-  return [await read("items"), await read("order"), decisions?.sort((one, two) => one.time - two.time)];
+	const read = (name) => run("readonly", (store) => store.get(key(name)));
+	const decisions = await run("readonly", (store) => store.getAll(all("decision")));
+	return [await read("items"), await read("order"), decisions?.sort((one, two) => one.time - two.time)];
 }
