@@ -70,15 +70,19 @@ def add_labels(state: State, names: Any, texts: Any, examples: Any) -> Changed:
     return _with_new(_copied(state), new)
 
 
-def learn_more(state: State, texts: list[str], lists: list[list[str]]) -> Changed:
+def learn_more(
+    state: State, texts: list[str], lists: list[list[str]], rejected: list[list[str]]
+) -> Changed:
     """Return the state after more samples: see `Tagger.partial_fit`."""
     check_kept(state)
+    ids = state.label_names.ids
+    wrong = [ids[name] for name in chain.from_iterable(rejected) if name in ids]
     names = sorted(set(chain.from_iterable(lists)) - state.label_names.ids.keys())
     state = _copied(state)
     if names:
         state, _ = _with_new(state, NewLabels(names, examples_of(texts, lists, names), {}))
     no_room = learn_words(state.vectorizer, texts)
-    return _with_samples(state, texts, lists, names), no_room
+    return _with_samples(state, texts, lists, names, wrong), no_room
 
 
 def remove_labels(state: State, names: Any) -> State:
@@ -164,14 +168,14 @@ def _with_new(state: State, new: NewLabels) -> Changed:
 
 
 def _with_samples(
-    state: State, texts: list[str], lists: list[list[str]], learned: list[str]
+    state: State, texts: list[str], lists: list[list[str]], learned: list[str], wrong: list[int]
 ) -> State:
-    """Labels that were `learned` just now are left out."""
+    """Labels that were `learned` just now are left out; those that were `wrong` take part."""
     X, Y = state.features(texts), state.label_names.matrix(lists)
     replay = state.replay.joined(X, Y, texts, corrected=True)
     corrected = csr_matrix(replay.Y[: len(state.replay)] - state.replay.Y)
     corrected.eliminate_zeros()
-    concerned = np.union1d(Y.indices, corrected.indices)
+    concerned = np.union1d(np.union1d(Y.indices, corrected.indices), np.array(wrong, np.int64))
     concerned = np.setdiff1d(concerned, [state.label_names.ids[name] for name in learned])
     kept = np.bincount(state.replay.Y.indices, minlength=Y.shape[1])
     concerned = concerned[kept[concerned] == state.label_counts[concerned]]

@@ -342,11 +342,12 @@ class Tagger(BaseEstimator):
         """Remove labels: they are not predicted any more. The ids of the others stay."""
         return self._adopt(growth.remove_labels(self._state, names))
 
-    def partial_fit(self, texts: Any, labels: Any) -> Self:
+    def partial_fit(self, texts: Any, labels: Any, rejected: Any = None) -> Self:
         """Learn from more texts; new names become labels.
 
         The labels of these texts are trained again, on the kept samples and the new ones; scores of
-        similar labels may change, too. If not all training samples were kept (`replay`), labels of
+        similar labels may change, too. So are the labels in `rejected`: for each text, those that
+        were suggested and are wrong. If not all training samples were kept (`replay`), labels of
         which some samples are missing stay as they are, as they would lose more than they gain:
         `fit` again. If a text is among the kept ones, the given labels replace its labels. On a
         tagger that is not fitted yet, this is `fit`. If an error is raised, the tagger is
@@ -358,7 +359,8 @@ class Tagger(BaseEstimator):
         growth.check_kept(before)
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
-        state, no_room = growth.learn_more(before, texts, lists)
+        wrong = [] if rejected is None else check_label_lists(rejected, len(texts))
+        state, no_room = growth.learn_more(before, texts, lists, wrong)
         self._adopt(state)
         _warn(growth.rebuild_due(state) if state.n_added > before.n_added else None, no_room)
         return self

@@ -1,0 +1,138 @@
+"""`umpteen serve`."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from umpteen.cli.errors import UsageError, say
+
+if TYPE_CHECKING:
+    from umpteen.serve import Settings
+
+READ_KEY, LEARN_KEY = "UMPTEEN_API_KEY", "UMPTEEN_LEARN_KEY"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL", help="A folder that `umpteen fit` made, or NAME=FOLDER."),
+    ],
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="0.0.0.0 for every address of the machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 for any.")] = 8000,
+    no_learn: Annotated[
+        bool, typer.Option("--no-learn", help="Take no corrections, and write nothing.")
+    ] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="For corrections and versions; else beside each MODEL."
+        ),
+    ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Unseen texts with labels, to check what is learned."),
+    ] = None,
+    learn_after: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Corrections that start learning.")
+    ] = 50,
+    keep: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Versions of a model that stay on disk.")
+    ] = 5,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Return to the version before, and do not serve.")
+    ] = False,
+    to: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="With --rollback: to this version.")
+    ] = None,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"Keys that may ask, one a line; or {READ_KEY}."),
+    ] = None,
+    learn_key_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"Keys that may also teach; or {LEARN_KEY}."),
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="A host whose pages may ask (CORS); repeat for more."),
+    ] = None,
+    max_body: Annotated[
+        str, typer.Option(metavar="SIZE", help="Longest body of a request.")
+    ] = "10MB",
+    max_text: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Longest text, in characters.")
+    ] = 1_000_000,
+    max_waiting: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Texts in the queue; others get 429.")
+    ] = 1024,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="For a whole request.")
+    ] = 30.0,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Lines of log as JSON.")] = False,
+    log_texts: Annotated[
+        bool, typer.Option("--log-texts", help="Write texts to the log, too.")
+    ] = False,
+) -> None:
+    """Answer over HTTP, with a page for people who tag.
+
+    \b
+    Examples:
+      umpteen serve model/
+      umpteen serve recipes=models/7/ news=models/12/ --port 8080
+      umpteen serve model/ --rollback
+    \b
+    The page is at http://127.0.0.1:8000, the interface for programs at /docs. Corrections go to
+    MODEL.serve/journal, in lines that `umpteen fit` reads, and are learned in the background.
+    """
+    from umpteen.limits import parse_size
+    from umpteen.serve import Settings
+
+    if validation is not None and len(models) > 1:
+        raise UsageError("--validation is for one model: serve each with a server of its own")
+    size = parse_size(max_body)
+    if not size:
+        raise UsageError(f"--max-body {max_body!r} is not a size; expected one such as 10MB")
+    settings = Settings(
+        max_body=int(size), max_text=max_text, max_waiting=max_waiting, timeout=timeout,
+        read_keys=_keys(api_key_file, READ_KEY), learn_keys=_keys(learn_key_file, LEARN_KEY),
+        origins=tuple(origin or ()), learns=not no_learn, learn_after=learn_after,
+        validation=validation, keep_versions=keep, log_json=log_json, log_texts=log_texts,
+    )  # fmt: skip
+    if rollback:
+        _roll_back(models, settings, state, to)
+    else:
+        _run(models, host, port, settings, state)
+
+
+def _run(models: Any, host: str, port: int, settings: "Settings", state: Path | None) -> None:
+    from umpteen.cli.models import note_compiling
+    from umpteen.serve.running import open_models, run
+
+    note_compiling(4)
+    if host not in _LOOPBACK and not settings.read_keys:
+        say(f"warning: whoever reaches {host} may ask and teach; --api-key-file changes that")
+    run(open_models(models, settings, state), host, port, settings)
+
+
+def _roll_back(models: list[str], settings: "Settings", state: Path | None, to: str | None) -> None:
+    from umpteen.serve.running import open_models
+
+    if len(models) > 1:
+        raise UsageError("--rollback is for one model at a time")
+    (model,) = open_models(models, settings, state).values()
+    before = model.snapshot.version
+    say(f"{model.name}: from {before} back to {model.roll_back(to).version}")
+
+
+def _keys(file: Path | None, variable: str) -> tuple[str, ...]:
+    from umpteen.serve.security import read_keys
+
+    if file is not None:
+        return read_keys(file.read_text("utf-8"), str(file))
+    given = os.environ.get(variable)
+    return read_keys(given, variable) if given else ()

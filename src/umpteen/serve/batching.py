@@ -1,0 +1,159 @@
+"""Texts of concurrent requests, answered together: one thread, a bounded queue, no waiting.
+
+While a batch is being answered, the texts of other requests gather; the next batch takes them.
+So a lone request is answered at once, and a hundred at a time become a few batches.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from umpteen.base import TopK
+from umpteen.serve.refusals import busy
+from umpteen.serve.settings import Settings
+from umpteen.serve.snapshot import Snapshot, Tags
+from umpteen.tagger.thresholds import Threshold
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Texts of one request, for one version of a model, and who waits for the answer."""
+
+    snapshot: Snapshot
+    texts: list[str]
+    k: int
+    threshold: Threshold
+    answer: "asyncio.Future[list[Tags]]"
+
+    @property
+    def kind(self) -> tuple[int, int]:
+        """What requests have in common that one prediction can answer."""
+        return id(self.snapshot), self.snapshot.width(self.k)
+
+    @property
+    def cut(self) -> tuple[int, str]:
+        """What requests have in common that want as many labels."""
+        return self.k, repr(self.threshold)
+
+
+class Batcher:
+    """Answers texts in batches, in the order in which they came."""
+
+    def __init__(
+        self, settings: Settings, observe: Callable[[int], None] = lambda n_texts: None
+    ) -> None:
+        self._settings, self._observe = settings, observe
+        self._queue: deque[Asked] = deque()
+        self._n_waiting = 0
+        self._arrived = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "umpteen-answers")
+
+    @property
+    def n_waiting(self) -> int:
+        """The number of texts in the queue."""
+        return self._n_waiting
+
+    async def ask(
+        self, snapshot: Snapshot, texts: list[str], k: int, threshold: Threshold
+    ) -> list[Tags]:
+        """Return the labels of each text; refuse at once if the queue is full."""
+        if self._n_waiting and self._n_waiting + len(texts) > self._settings.max_waiting:
+            raise busy()
+        future: asyncio.Future[list[Tags]] = asyncio.get_running_loop().create_future()
+        self._queue.append(Asked(snapshot, texts, k, threshold, future))
+        self._n_waiting += len(texts)
+        self._arrived.set()
+        return await future
+
+    async def run(self) -> None:
+        """Answer until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._arrived.wait()
+            if self._settings.gather:
+                await asyncio.sleep(self._settings.gather)
+            batch = self._next()
+            if not batch:
+                continue
+            n_texts = sum(len(asked.texts) for asked in batch)
+            self._observe(n_texts)
+            with suppress(Exception):  # each request gets its own error
+                await loop.run_in_executor(self._thread, answer_together, batch, loop)
+
+    def close(self) -> None:
+        """Let the thread end after what it is doing."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _next(self) -> list[Asked]:
+        """The requests that fit into the next batch; at least one."""
+        batch: list[Asked] = []
+        n_texts = 0
+        while self._queue:
+            asked = self._queue[0]
+            if batch and n_texts + len(asked.texts) > self._settings.max_batch:
+                return batch
+            self._queue.popleft()
+            self._n_waiting -= len(asked.texts)
+            if not asked.answer.done():  # nobody waits any more
+                batch.append(asked)
+                n_texts += len(asked.texts)
+        self._arrived.clear()
+        return batch
+
+
+def answer_together(batch: list[Asked], loop: asyncio.AbstractEventLoop) -> None:
+    """Answer requests for the same version of a model with one prediction."""
+    for together in _groups(batch, lambda asked: asked.kind):
+        try:
+            top = _predicted(together)
+        except Exception as problem:
+            loop.call_soon_threadsafe(_fail, together, problem)
+            continue
+        ends = np.cumsum([len(asked.texts) for asked in together])
+        rows = {
+            asked: np.arange(end - len(asked.texts), end)
+            for asked, end in zip(together, ends, strict=True)
+        }
+        for alike in _groups(together, lambda asked: asked.cut):
+            part = top[np.concatenate([rows[asked] for asked in alike])]
+            try:
+                tags = alike[0].snapshot.tags(part, alike[0].k, alike[0].threshold)
+            except Exception as problem:  # a threshold that cannot be reached
+                loop.call_soon_threadsafe(_fail, alike, problem)
+            else:
+                loop.call_soon_threadsafe(_deliver, alike, tags)
+
+
+def _predicted(together: list[Asked]) -> TopK:
+    texts = [text for asked in together for text in asked.texts]
+    snapshot = together[0].snapshot
+    return snapshot.answer(texts, snapshot.width(together[0].k))
+
+
+def _groups(batch: list[Asked], key: Callable[[Asked], Any]) -> list[list[Asked]]:
+    """Requests that have something in common, in their order."""
+    found: dict[Any, list[Asked]] = {}
+    for asked in batch:
+        found.setdefault(key(asked), []).append(asked)
+    return list(found.values())
+
+
+def _deliver(alike: list[Asked], tags: list[Tags]) -> None:
+    rest = iter(tags)
+    for asked in alike:
+        own = list(islice(rest, len(asked.texts)))
+        if not asked.answer.done():
+            asked.answer.set_result(own)
+
+
+def _fail(together: list[Asked], problem: Exception) -> None:
+    for asked in together:
+        if not asked.answer.done():
+            asked.answer.set_exception(problem)

@@ -1,0 +1,63 @@
+"""Connections: uvicorn's, with limits on heads of requests and on silence before them."""
+
+from asyncio import TimerHandle, Transport
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_LARGEST_HEAD = 64 * 1024  # bytes
+_PATIENCE = 20.0  # seconds until the head of a request is there
+
+
+class Connection(HttpToolsProtocol):
+    """A connection that is closed if the head of a request takes too long, or is too large."""
+
+    _timer: TimerHandle | None = None
+    _n_head = 0
+    _in_head = True
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Wait for the first request, but not for ever."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(_PATIENCE, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Count the bytes of heads."""
+        if self._in_head:
+            self._n_head += len(data)
+            if self._timer is None:  # of a later request
+                self._timer = self.loop.call_later(_PATIENCE, self._give_up)
+        super().data_received(data)
+        if self._in_head and self._n_head > _LARGEST_HEAD and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too long.")
+
+    def on_headers_complete(self) -> None:
+        """Leave the time of the request to the application."""
+        self._in_head = False
+        self._stop_timer()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_message_complete()
+        self._in_head, self._n_head = True, 0
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self._in_head and not self.transport.is_closing():
+            self.transport.close()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def options() -> dict[str, Any]:
+    """Return what uvicorn is told about connections."""
+    return {"http": Connection, "ws": "none", "timeout_keep_alive": 75}

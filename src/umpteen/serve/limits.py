@@ -1,0 +1,87 @@
+"""Limits on what a client may send, and on how long it may take."""
+
+import asyncio
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from umpteen.serve.refusals import Refusal, busy
+from umpteen.serve.settings import Settings
+
+_CLOSE = {"Connection": "close"}  # what is still being sent is not read
+_BODIES = 25  # of the largest size, that may be in memory at once
+
+
+class Limits:
+    """Refuses bodies that are too large or too slow, and requests that take too long."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._settings = app, settings
+        self._n_bytes = 0  # of all bodies in memory
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, unless or until it breaks a limit."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _Body(self, receive)
+        started = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            self._check_length(Headers(scope=scope))
+            async with asyncio.timeout(self._settings.timeout):
+                await self._app(scope, body.receive, send_on)
+        except TimeoutError:
+            if not started:
+                await self._late(body).response()(scope, receive, send)
+        except Refusal as refusal:
+            if not started:
+                await refusal.response()(scope, receive, send)
+        finally:
+            self._n_bytes -= body.n_bytes
+
+    def take(self, n_bytes: int, body: "_Body") -> None:
+        """Count bytes of a body; refuse it if it, or all of them together, get too large."""
+        body.n_bytes += n_bytes
+        self._n_bytes += n_bytes
+        self._check_size(body.n_bytes)
+        if self._n_bytes > _BODIES * self._settings.max_body:
+            raise busy()
+
+    def _check_length(self, headers: Headers) -> None:
+        length = headers.get("content-length", "")
+        if length.isdecimal() and len(length) < 20:
+            self._check_size(int(length))
+
+    def _check_size(self, n_bytes: int) -> None:
+        most = self._settings.max_body
+        if n_bytes > most:
+            reason = f"the body is longer than {most:,} bytes, the limit: send fewer texts at once"
+            raise Refusal(413, reason, _CLOSE)
+
+    def _late(self, body: "_Body") -> Refusal:
+        seconds = f"{self._settings.timeout:g} s"
+        if not body.is_complete:
+            return Refusal(408, f"the request did not arrive within {seconds}", _CLOSE)
+        reason = f"this took longer than {seconds}, the limit: ask again later, or for less"
+        return Refusal(503, reason, {"Retry-After": "1"})
+
+
+class _Body:
+    """The body of one request while it arrives."""
+
+    def __init__(self, limits: Limits, receive: Receive) -> None:
+        self._limits, self._receive = limits, receive
+        self.n_bytes, self.is_complete = 0, False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._limits.take(len(message.get("body", b"")), self)
+            self.is_complete = not message.get("more_body", False)
+        return message

@@ -1,0 +1,123 @@
+"""The process: models from folders, uvicorn around the application."""
+
+import asyncio
+import gc
+import json
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from umpteen.errors import ParameterError
+from umpteen.extras import require
+from umpteen.serve.app import create_app
+from umpteen.serve.models import Models, ServedModel, named_folders
+from umpteen.serve.settings import Settings
+from umpteen.serve.state import State, state_folder
+
+_LOG = logging.getLogger("umpteen.serve")
+_BACKLOG = 4096  # connections that wait to be accepted
+_FILES = 65_536  # that may be open, connections included
+
+
+def open_models(given: Iterable[str], settings: Settings, states: Path | None = None) -> Models:
+    """Load models from folders, each `FOLDER` or `NAME=FOLDER`."""
+    served = []
+    for name, folder in named_folders(given).items():
+        state = None
+        if settings.learns:
+            if not folder.is_dir():
+                raise ParameterError(
+                    f"there is no folder {folder}: check the path, or make a model: umpteen fit"
+                )
+            state = State(state_folder(folder, states), settings.keep_versions)
+        served.append(ServedModel(name, folder, state))
+    return Models(served)
+
+
+def run(models: Models, host: str, port: int, settings: Settings) -> None:
+    """Serve models until a signal ends it: what runs is finished, the rest is refused."""
+    uvicorn = require("uvicorn", "serve")
+    from umpteen.serve.connections import options
+
+    start_logging(settings.log_json)
+    gc.collect()
+    gc.freeze()  # models do not go away, so that nobody needs to look for that
+    _allow_many_files()
+    listener = _listen(host, port)
+    config = uvicorn.Config(
+        create_app(models, settings), access_log=False, log_config=None, server_header=False,
+        timeout_graceful_shutdown=int(settings.timeout) + 1, **options(),
+    )  # fmt: skip
+    address = f"[{host}]" if ":" in host else host
+    at = f"http://{address}:{listener.getsockname()[1]}"
+    _LOG.info("serving %s at %s (Ctrl-C ends)", ", ".join(models), at)
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_serve(uvicorn.Server(config), models, listener))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as problem:
+        raise ParameterError(
+            f"{host}:{port} cannot be used ({problem.strerror}): stop what uses it, or choose "
+            "another with --port"
+        ) from None
+
+
+async def _serve(server: Any, models: Models, listener: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+
+    def reload() -> None:
+        for model in models.values():
+            loop.run_in_executor(None, _reload, model)
+
+    if hasattr(signal, "SIGHUP"):
+        loop.add_signal_handler(signal.SIGHUP, reload)
+    await server.serve(sockets=[listener])
+
+
+def _reload(model: ServedModel) -> None:
+    try:
+        changed = model.reload()
+    except Exception:
+        _LOG.exception("%s: cannot be loaded, so the old one goes on", model.name)
+    else:
+        _LOG.info("%s: %s", model.name, model.snapshot.version if changed else "as before")
+
+
+def start_logging(as_json: bool) -> None:
+    """Send lines of log to stderr, each with the time."""
+    handler = logging.StreamHandler(sys.stderr)
+    plain = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    handler.setFormatter(_JsonLines() if as_json else plain)
+    for name in ("umpteen.serve", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO if name == "umpteen.serve" else logging.WARNING)
+
+
+class _JsonLines(logging.Formatter):
+    """A line of JSON for each record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        content = getattr(record, "noted", None) or {"message": super().format(record)}
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        return json.dumps({"time": time, "level": record.levelname, **content})
+
+
+def _allow_many_files() -> None:
+    """Connections are open files, of which a process may often have but 1,024."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))

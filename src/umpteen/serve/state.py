@@ -1,0 +1,108 @@
+"""What a served model keeps on disk beside its folder: journal, versions, and what was learned."""
+
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from umpteen.errors import ParameterError
+from umpteen.serve.durable import append_lines, read_lines, repair_lines
+from umpteen.serve.journal import Journal
+from umpteen.serve.versions import Version, Versions
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_LONGEST_CURVE = 1000  # attempts that are told
+
+
+def state_folder(model: Path, parent: Path | None) -> Path:
+    """Return where a model's state lives: beside its folder, or in a folder for all states.
+
+    >>> state_folder(Path("models/recipes"), None)
+    PosixPath('models/recipes.serve')
+    """
+    place = model.resolve() if not model.is_absolute() and not model.name else model
+    return (parent or place.parent) / f"{place.name}.serve"
+
+
+class State:
+    """The folder of one model, locked for this process."""
+
+    def __init__(self, folder: Path, keep_versions: int = 5) -> None:
+        self.keep_versions = keep_versions
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(folder / "lock")
+        except OSError as problem:
+            raise ParameterError(
+                f"{folder} cannot be written ({problem.strerror}), and corrections have to go "
+                "somewhere: choose another folder with --state, or serve with --no-learn"
+            ) from None
+        self.folder = folder
+        self.versions = Versions(folder / "versions")
+        self.versions.clean()
+        self.journal = Journal(folder / "journal")
+        self._attempts = folder / "learning.jsonl"
+        if self._attempts.exists():
+            repair_lines(self._attempts)
+
+    def log(self, outcome: dict[str, Any]) -> None:
+        """Append what came of learning."""
+        append_lines(self._attempts, [outcome])
+
+    def attempts(self) -> list[dict[str, Any]]:
+        """Return what came of learning, the oldest first."""
+        return list(read_lines(self._attempts))[-_LONGEST_CURVE:]
+
+    def describe(self, current: Version) -> dict[str, Any]:
+        """Return what people want to know about learning."""
+        recorded = self.journal.last_number
+        return {
+            "corrections": recorded,
+            "pending": self.n_pending(current),
+            "applied": current.applied,
+            "refused": current.refused,
+            "curve": [_point(one) for one in self.attempts()],
+            "most_corrected": self.journal.tally.most(20),
+        }
+
+    def n_pending(self, current: Version) -> int:
+        """Return how many corrections nobody has looked at yet."""
+        return self.journal.last_number - current.position
+
+    def close(self) -> None:
+        """Unlock the folder."""
+        self._lock.close()
+
+
+def _point(attempt: dict[str, Any]) -> dict[str, Any]:
+    held_out, kept = attempt.get("held_out") or {}, attempt.get("kept") or {}
+    has_score = bool(held_out.get("n_texts"))
+    return {
+        "time": attempt["time"],
+        "corrections": attempt["version"]["position"],
+        "score": held_out.get("after") if has_score else None,
+        "before": held_out.get("before") if has_score else None,
+        "score_on_kept": kept.get("after"),
+        "applied": attempt["applied"],
+        "reason": attempt["reason"],
+        "version": attempt["version"]["version"],
+    }
+
+
+def _locked(path: Path) -> BinaryIO:
+    """Open a file that no other process can open in the same way."""
+    file = path.open("ab")
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise ParameterError(
+                f"{path.parent} is in use by another server: stop it, or choose another folder "
+                "with --state"
+            ) from None
+    os.set_inheritable(file.fileno(), False)
+    return file

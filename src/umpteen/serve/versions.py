@@ -1,0 +1,188 @@
+"""All versions of a model that was served: which one answers, and which ones came before.
+
+Every version is a folder of its own that never changes; `current.json` names the one that answers,
+and is replaced in one step. The arrays of a model that somebody trained are linked, not copied.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from umpteen.errors import ModelNotFoundError, ParameterError
+from umpteen.serve.durable import read_json, sync_folder, write_json
+from umpteen.serve.snapshot import content_hash, saved_at
+from umpteen.storage.folder import read_manifest
+
+_ABOUT, _MODEL = "about.json", "model"
+
+
+@dataclass(frozen=True)
+class Version:
+    """A model and what it has learned from the journal.
+
+    Corrections up to number `position` were looked at: `applied` of them were learned, `refused`
+    made it worse. Those in the ranges `undone` (first, last) were taken back by a rollback.
+    """
+
+    version: str
+    time: str
+    parent: str | None = None
+    position: int = 0
+    applied: int = 0
+    refused: int = 0
+    undone: list[tuple[int, int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, record: dict[str, Any]) -> "Version":
+        """Return what was written to disk; names of later releases are passed over."""
+        known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
+        known["undone"] = [(int(first), int(last)) for first, last in known.get("undone", [])]
+        return cls(**known)
+
+    def waits(self, number: int) -> bool:
+        """Return whether a correction is still to be looked at."""
+        return number > self.position and not self.is_undone(number)
+
+    def is_undone(self, number: int) -> bool:
+        """Return whether a correction was taken back."""
+        return any(first <= number <= last for first, last in self.undone)
+
+
+class Versions:
+    """The versions in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._current = folder.parent / "current.json"
+
+    def clean(self) -> None:
+        """Remove what a save left that was killed."""
+        for leftover in self._folder.glob(".*.part"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def path(self, version: str) -> Path:
+        """Return the folder of a version's model."""
+        return self._folder / version / _MODEL
+
+    def all(self) -> list[Version]:
+        """Return all versions, the oldest first."""
+        found = (read_json(path) for path in self._folder.glob(f"[!.]*/{_ABOUT}"))
+        return sorted((Version.of(one) for one in found if one), key=lambda one: one.time)
+
+    def current(self, model: Path) -> Version:
+        """Return the version that answers: as chosen last, unless the model was trained anew."""
+        chosen = read_json(self._current)
+        trained = content_hash(model)
+        if chosen and chosen.get("model") == trained:
+            version = Version.of(chosen["version"])
+            if (self.path(version.version) / "manifest.json").exists():
+                return version
+        return self.adopt(model)
+
+    def adopt(self, model: Path) -> Version:
+        """Make the model that somebody trained the current version.
+
+        All corrections are to be looked at again, but those that were undone.
+        """
+        last = read_json(self._current)
+        before = Version.of(last["version"]) if last else None
+        fresh = Version("", saved_at(model), before.version if before else None)
+        version = self._known(content_hash(model)) or self.add(
+            lambda place: _link(model, place), fresh
+        )
+        undone = before.undone if before else []
+        version = replace(version, position=0, applied=0, refused=0, undone=undone)
+        self.choose(version, model)
+        return version
+
+    def add(self, save: Callable[[Path], None], about: Version) -> Version:
+        """Add a version that `save` writes; it is there as a whole or not at all."""
+        draft = self._folder / f".{secrets.token_hex(8)}.part"
+        draft.mkdir()
+        try:
+            save(draft / _MODEL)
+            about = replace(about, version=content_hash(draft / _MODEL))
+            write_json(draft / _ABOUT, asdict(about))
+            place = self._folder / about.version
+            if not place.exists():
+                os.replace(draft, place)
+                sync_folder(self._folder)
+            else:  # the same model once more
+                write_json(place / _ABOUT, asdict(about))
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return about
+
+    def choose(self, version: Version, model: Path) -> None:
+        """Make a version the current one, until the model is trained anew."""
+        write_json(self._current, {"version": asdict(version), "model": content_hash(model)})
+
+    def back(self, current: Version, wanted: str | None, last_number: int) -> Version:
+        """Return an earlier version; what came after it is not learned again."""
+        known = {one.version: one for one in self.all()}
+        target = known.get(wanted or current.parent or "")
+        if target is None or target.version == current.version:
+            names = ", ".join(name for name in known if name != current.version) or "none"
+            raise ParameterError(
+                f"there is no version {wanted!r} to go back to; there are: {names}"
+                if wanted
+                else f"{current.version} has no version before it; there are: {names}"
+            )
+        after = (target.position + 1, last_number)
+        return replace(target, position=last_number, undone=[*target.undone, after])
+
+    def prune(self, current: Version, keep: int) -> None:
+        """Remove the oldest versions, but not those that the current one comes from directly."""
+        versions = self.all()
+        needed = {current.version, current.parent} | {one.version for one in versions[-keep:]}
+        for one in versions:
+            if one.version not in needed:
+                shutil.rmtree(self._folder / one.version, ignore_errors=True)
+
+    def _known(self, version: str) -> Version | None:
+        found = read_json(self._folder / version / _ABOUT)
+        return Version.of(found) if found and self.path(version).exists() else None
+
+
+def now() -> str:
+    """Return the time as an ISO date."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _link(model: Path, place: Path) -> None:
+    """Put a model into a new folder: links to its arrays, which never change, and its manifest.
+
+    A save that comes in between removes arrays; then the next manifest is tried.
+    """
+    for _ in range(10):
+        manifest = (model / "manifest.json").read_bytes()
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        try:
+            for entry in read_manifest(model)["arrays"]:
+                _link_file(model / entry["file"], place / entry["file"])
+        except FileNotFoundError:
+            continue
+        with (place / "manifest.json").open("xb") as file:
+            file.write(manifest)
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(place)
+        if (model / "manifest.json").read_bytes() == manifest:
+            return
+    raise ModelNotFoundError(f"{model.name} is being replaced all the time: try again")
+
+
+def _link_file(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another file system
+        shutil.copyfile(source, target)

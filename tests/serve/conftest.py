@@ -1,0 +1,84 @@
+"""A small model on disk, and an application around it."""
+
+import random
+import shutil
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs umpteen[serve]")
+pytest.importorskip("httpx2", reason="needs umpteen[test]")
+
+from starlette.testclient import TestClient
+
+import umpteen as um
+from umpteen.serve import Settings, create_app, open_models
+
+WORDS = {
+    "bread": "dough loaf knead crust flour",
+    "soup": "broth ladle stock simmer bowl",
+    "crème brûlée": "sugar custard torch vanilla cream",
+    "cheese": "rind curd milk cheddar brie",
+    "grilling": "charcoal grate skewer smoke ribs",
+    "kitchen knives": "blade sharpen steel edge whetstone",
+    "coffee": "beans espresso grind filter crema",
+    "tea": "leaves oolong kettle steep matcha",
+}
+
+
+def made_up(n, seed=0, names=None):
+    """Texts and labels that are plain from their words."""
+    draw, names = random.Random(seed), names or {}
+    texts, labels = [], []
+    for i in range(n):
+        chosen = sorted(draw.sample(sorted(WORDS), draw.choice([1, 1, 2])))
+        words = [word for label in chosen for word in draw.sample(WORDS[label].split(), 3)]
+        texts.append(f"how about {' '.join(words)} number {i}")
+        labels.append([names.get(label, label) for label in chosen])
+    return texts, labels
+
+
+@pytest.fixture(scope="session")
+def tagger():
+    return um.Tagger(keep_texts=True).fit(*made_up(200))
+
+
+@pytest.fixture(scope="session")
+def saved(tagger, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "kitchen"
+    tagger.save(folder)
+    return folder
+
+
+@pytest.fixture
+def model(saved, tmp_path):
+    """A copy that a test may change, and learn from."""
+    return shutil.copytree(saved, tmp_path / "kitchen")
+
+
+@pytest.fixture
+def serving():
+    """Start applications around models, and stop them after the test."""
+    open_clients = []
+
+    def start(*folders, **settings):
+        chosen = Settings(**{"learns": False, **settings})
+        models = open_models(map(str, folders), chosen)
+        client = TestClient(create_app(models, chosen), raise_server_exceptions=True)
+        open_clients.append((client, models))
+        client.__enter__()
+        return client
+
+    yield start
+    for client, models in open_clients:
+        client.__exit__(None, None, None)
+        for served in models.values():
+            if served.state is not None:
+                served.state.close()
+
+
+@pytest.fixture(scope="module")
+def client(saved):
+    """One application for all tests of a module that only ask."""
+    settings = Settings(learns=False)
+    with TestClient(create_app(open_models([str(saved)], settings), settings)) as one:
+        yield one

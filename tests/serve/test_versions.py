@@ -1,0 +1,149 @@
+"""Every version of a model stays whole, and one of them is the current one, whatever happens."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+import umpteen as um
+from tests.serve.conftest import made_up
+from umpteen.errors import ParameterError
+from umpteen.serve.snapshot import content_hash
+from umpteen.serve.state import State, state_folder
+from umpteen.serve.versions import Version, Versions
+
+
+@pytest.fixture
+def versions(tmp_path):
+    return Versions(tmp_path / "kitchen.serve" / "versions")
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("other") / "kitchen"
+    um.Tagger(calibrate=False).fit(*made_up(60, seed=1)).save(folder)
+    return folder
+
+
+def grown(versions, parent, tagger, texts=("a new thing",), label="new"):
+    """A version that learned something."""
+    after = um.load(versions.path(parent.version)).partial_fit(list(texts), [[label]] * len(texts))
+    return versions.add(after.save, replace(parent, parent=parent.version, time=parent.time + "x"))
+
+
+def test_the_trained_model_is_the_first_version(versions, model):
+    current = versions.current(model)
+    assert current.version == content_hash(model)
+    assert um.load(versions.path(current.version)).labels == um.load(model).labels
+    assert [one.version for one in versions.all()] == [current.version]
+
+
+def test_arrays_are_linked_and_not_copied(versions, model):
+    current = versions.current(model)
+    arrays = list(versions.path(current.version).glob("*.npy"))
+    assert arrays
+    assert all((model / path.name).samefile(path) for path in arrays)
+
+
+def test_the_same_model_has_the_same_version_wherever_it_was_saved(model, tmp_path):
+    um.load(model).save(tmp_path / "again")
+    assert content_hash(tmp_path / "again") == content_hash(model)
+
+
+def test_what_was_learned_stays_current_until_the_model_is_trained_anew(versions, model, other):
+    learned = grown(versions, versions.current(model), None)
+    versions.choose(learned, model)
+    assert versions.current(model) == learned
+    shutil.rmtree(model)
+    shutil.copytree(other, model)
+    fresh = versions.current(model)
+    assert fresh.version == content_hash(other)
+    assert fresh.position == 0
+    assert fresh.parent == learned.version
+    assert {one.version for one in versions.all()} >= {learned.version, fresh.version}
+
+
+def test_the_model_before_a_new_one_can_be_returned_to(versions, model, other):
+    first = versions.current(model)
+    shutil.rmtree(model)
+    shutil.copytree(other, model)
+    second = versions.current(model)
+    back = versions.back(second, None, last_number=0)
+    assert back.version == first.version
+    versions.choose(back, model)
+    assert versions.current(model).version == first.version  # also after a restart
+
+
+def test_a_rollback_sets_aside_what_came_after(versions, model):
+    first = versions.current(model)
+    learned = replace(grown(versions, first, None), position=7)
+    back = versions.back(learned, None, last_number=9)
+    assert back.version == first.version
+    assert [number for number in range(1, 12) if back.waits(number)] == [10, 11]
+    assert back.is_undone(3)
+
+
+def test_corrections_that_were_undone_stay_so_for_a_new_model(versions, model, other):
+    learned = grown(versions, versions.current(model), None)
+    versions.choose(versions.back(learned, None, last_number=5), model)
+    shutil.rmtree(model)
+    shutil.copytree(other, model)
+    fresh = versions.current(model)
+    assert [number for number in range(1, 8) if fresh.waits(number)] == [6, 7]
+
+
+def test_there_may_be_nothing_to_return_to(versions, model):
+    current = versions.current(model)
+    with pytest.raises(ParameterError, match="no version before it"):
+        versions.back(current, None, 0)
+    with pytest.raises(ParameterError, match="no version 'nonsense'"):
+        versions.back(current, "nonsense", 0)
+
+
+def test_a_save_that_fails_leaves_nothing(versions, model):
+    current = versions.current(model)
+
+    def fail(place):
+        place.mkdir()
+        (place / "half.npy").write_bytes(b"x")
+        raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError):
+        versions.add(fail, current)
+    assert [one.version for one in versions.all()] == [current.version]
+    assert versions.current(model) == current
+
+
+def test_leftovers_of_a_kill_are_removed_at_the_next_start(tmp_path, model):
+    folder = state_folder(model, None)
+    state = State(folder)
+    state.versions.current(model)
+    part = folder / "versions" / ".abc.part"
+    (part / "model").mkdir(parents=True)
+    state.close()
+    State(folder).close()
+    assert not part.exists()
+
+
+def test_old_versions_are_removed_but_not_those_that_are_needed(versions, model):
+    chain = [versions.current(model)]
+    for i in range(4):
+        chain.append(grown(versions, chain[-1], None, [f"thing {i}"], f"new {i}"))
+    versions.prune(chain[-1], keep=2)
+    left = {one.version for one in versions.all()}
+    assert left == {chain[-1].version, chain[-2].version}
+    versions.prune(chain[-2], keep=1)
+    assert chain[-2].version in {one.version for one in versions.all()}
+
+
+def test_two_servers_cannot_share_a_state(tmp_path):
+    state = State(tmp_path / "m.serve")
+    with pytest.raises(ParameterError, match="in use by another server"):
+        State(tmp_path / "m.serve")
+    state.close()
+    State(tmp_path / "m.serve").close()
+
+
+def test_records_of_later_releases_are_read():
+    record = {"version": "v", "time": "t", "undone": [[1, 2]], "colour": "red"}
+    assert Version.of(record) == Version("v", "t", undone=[(1, 2)])
