@@ -199,3 +199,37 @@ def test_everybody_can_use_it(person, tmp_path, axe, scheme):
     page.goto(page.url.split("#")[0] + "#model")
     expect(page.locator(".tiles li").first).to_be_visible()
     assert not violations(page, axe)
+
+
+def changed_model(person, **changes):
+    """A page that gets another answer to what its model is."""
+
+    def change(route):
+        answer = route.fetch().json()
+        if learning := changes.get("learning"):
+            answer["learning"] |= learning
+        route.fulfill(json=answer | {"learning": answer["learning"] if learning else None})
+
+    person.context.route("**/v1/kitchen", change)
+    return person.open("model")
+
+
+def test_corrections_that_were_refused_are_told_with_the_reason(person):
+    update = {"time": "2026-01-02T03:04:05+00:00", "version": "a1", "score_on_kept": 0.8}
+    curve = [
+        update | {"corrections": 50, "score": 0.5, "before": 0.4, "applied": True, "reason": None},
+        update | {"corrections": 90, "score": 0.3, "before": 0.5, "applied": False, "reason": "worse"},
+    ]  # fmt: skip
+    page = changed_model(person, learning={"corrections": 90, "refused": 40, "curve": curve})
+    expect(page.locator(".note")).to_have_text(
+        "The last corrections are kept, but not applied: worse"
+    )
+    expect(page.locator("figure")).to_contain_text("51.0\u00a0%")
+    expect(page.locator("figure")).to_contain_text("29.0\u00a0%")
+    assert page.locator("svg .refused.dots").get_attribute("d").count("M") == 1
+
+
+def test_a_server_that_takes_no_corrections_says_so(person):
+    page = changed_model(person, learning=None)
+    expect(page.locator("#cards")).to_contain_text("This server takes no corrections.")
+    expect(page.get_by_role("button", name="Apply")).to_have_count(0)

@@ -48,7 +48,7 @@ export function warn(message) {
 	hiding = setTimeout(() => { find("#alert").hidden = true; }, 8000);
 }
 
-/** Do something that may fail, and show why it does. */
+/** Do something, and show why it fails. */
 export async function attempt(action) {
 	try {
 		return await action();

@@ -36,7 +36,7 @@ export async function showItem(index, before) {
 	}
 }
 
-/** Draw rows; checked is what was decided or what the file gives, or else what is confident. */
+/** Check what was decided or what the file gives, or else what is confident. */
 function draw() {
 	const { labels, fresh, chosen: names = labels.filter(isConfident).map(({ label }) => label) } = shown;
 	list.replaceChildren();

@@ -24,7 +24,7 @@ export function onLook(list, look) {
 	for (const event of ["pointerover", "focusin", "click"]) on(list, event, seen);
 }
 
-/** Return an object that explains labels of a text, one at a time; `show` gets the last one asked. */
+/** Return an object that explains labels of a text; `show` gets the last one that is asked for. */
 export function explainer(show) {
 	let text, known, turn = 0;
 	return {

@@ -1,13 +1,19 @@
 // Model: what it is, how good it is, what it has learned; and the way back.
 
 import { lineChart } from "./chart.js";
-import { announce, attempt, count, isSure, make, on, percent, warn, write } from "./dom.js";
+import { announce, attempt, count, find, isSure, make, on, percent, write } from "./dom.js";
 import { ask, follow, path, refresh, state } from "./server.js";
+
+const PATIENCE = 2000; // milliseconds until the next look at what is learned
+let shown = "";
 
 export function startModel() {
 	follow("info", () => {
 		const { info } = state;
-		write("#cards", about(info), quality(info.report), learning(info.learning), versions(info), mostCorrected(info.learning));
+		if (info.learning?.running) setTimeout(() => attempt(refresh), PATIENCE);
+		if (JSON.stringify(info) === shown) return; // drawn again, a button would lose the focus
+		shown = JSON.stringify(info);
+		write("#cards", about(info), quality(info.report), learning(info.learning), versions(info), mostCorrected(info.learning?.most_corrected));
 	});
 }
 
@@ -19,12 +25,12 @@ function button(text, action) {
 	return made;
 }
 
-const act = (action, body) => attempt(async () => {
-	const { reason, running } = await ask(path(action), body);
-	await refresh();
-	if (reason) warn(`Not applied: ${reason}`);
-	else announce(running ? "It goes on in the background." : "Done.");
-});
+async function act(action, body) {
+	if (await attempt(() => ask(path(action), body))) announce("Done.");
+	shown = "";
+	await attempt(refresh);
+	find("#cards").focus();
+}
 
 function sureButton(name, text, action, body) {
 	return button(name, async () => {
@@ -39,10 +45,10 @@ function facts(pairs) {
 	return make("dl.facts", ...known.map(([name, value]) => make("div", make("dt", name), make("dd", value))));
 }
 
-function about({ name, n_labels, n_samples, classifier, language, trained, version, calibrated }) {
+function about({ name, n_labels, n_samples, classifier, language, trained, version }) {
 	return card(name, facts({
 		Labels: count(n_labels), "Training texts": n_samples && count(n_samples), Classifier: classifier, Language: language,
-		Trained: moment(trained), Version: version, Probabilities: calibrated ? "calibrated" : "not calibrated",
+		Trained: moment(trained), Version: version,
 	}));
 }
 
@@ -52,34 +58,42 @@ function quality(report) {
 	return card("Quality on texts that it had not seen", make("ul.tiles", ...tiles));
 }
 
-function learning({ corrections, pending, applied, refused, curve }) {
-	const apply = button("Apply waiting corrections now", () => act("/apply", {}));
-	apply.disabled = !pending;
-	return card("Learning from corrections",
+function learning(known) {
+	const title = "Learning from corrections";
+	if (!known) return card(title, make("p.quiet", "This server takes no corrections."));
+	const { corrections, pending, applied, refused, running, curve } = known;
+	const apply = button(running ? "Learning …" : "Apply waiting corrections now", () => {
+		apply.disabled = true;
+		act("/apply", {});
+	});
+	apply.disabled = running || !pending;
+	const reason = curve.at(-1)?.reason;
+	return card(title,
 		facts({ Corrections: count(corrections), Applied: count(applied), Waiting: count(pending), Refused: count(refused) }),
-		refused ? make("p.note", "Refused corrections made the model worse on texts that it had not seen: they are kept, but not applied.") : "",
-		curve.length ? learningCurve(curve) : make("p.quiet", "Nothing is learned from corrections yet."),
-		state.model.learns ? make("p.actions", apply) : "");
+		reason ? make("p.note", `The last corrections are kept, but not applied: ${reason}`) : "",
+		learningCurve(curve.filter(({ score }) => score !== null)), make("p.actions", apply));
 }
 
+/** Grey is the model before each update, on the same texts: they become more, too. */
 function learningCurve(curve) {
-	const scores = curve.map(({ score }) => score);
-	const limits = {
-		left: curve[0].corrections, right: curve.at(-1).corrections,
-		low: Math.min(...scores) - 0.01, high: Math.max(...scores) + 0.01,
-	};
-	const line = (name, isShown) => {
-		const dots = curve.filter(isShown).map(({ corrections, score }) => [corrections, score]);
-		return { name, points: name === "refused" ? [] : dots, dots };
-	};
-	const title = "Score after each update, by the number of corrections. Yellow ones were refused.";
-	const chart = lineChart([line("precision", ({ applied }) => applied), line("refused", ({ applied }) => !applied)], title, limits);
-	const share = (value) => make("span", `${(100 * value).toFixed(1)}\u00a0%`);
-	return make("figure", make("div.area", make("div", share(limits.high), share(limits.low)), chart), make("figcaption", title));
+	if (!curve.length) return make("p.quiet", "There is no score yet.");
+	const points = (key, isWanted) => curve.filter(isWanted).map((one) => [one.corrections, one[key]]);
+	const after = points("score", ({ applied }) => applied);
+	const lines = [
+		{ name: "recall", points: points("before", () => true) },
+		{ name: "precision", points: after, dots: after },
+		{ name: "refused", points: [], dots: points("score", ({ applied }) => !applied) },
+	];
+	const scores = curve.flatMap(({ score, before }) => [score, before]);
+	const [low, high] = [Math.min(...scores) - 0.01, Math.max(...scores) + 0.01];
+	const title = "nDCG@5 on corrections that it never learns, after each update and before it (grey). Yellow: refused.";
+	const chart = lineChart(lines, title, { left: curve[0].corrections, right: curve.at(-1).corrections, low, high });
+	const limits = [high, low].map((value) => make("span", `${(100 * value).toFixed(1)}\u00a0%`));
+	return make("figure", make("div.area", make("div", ...limits), chart), make("figcaption", title));
 }
 
-function mostCorrected({ most_corrected: labels }) {
-	if (!labels.length) return "";
+function mostCorrected(labels) {
+	if (!labels?.length) return "";
 	const head = make("tr", ...["Label", "Added", "Removed"].map((name) => make("th", { scope: "col" }, name)));
 	const rows = labels.map(({ label, name, added, removed }) => (
 		make("tr", make("th", { scope: "row" }, name ?? label), make("td", count(added)), make("td", count(removed)))

@@ -13,8 +13,8 @@ export function showProgress() {
 	find("#done").style.width = `${(100 * n_done) / n_all}%`;
 	write("#figures",
 		figure("Reviewed", `${count(n_done)} of ${count(n_all)}`),
-		figure("Texts per hour", n_done ? count(queue.speed()) : "–"),
-		figure("Agreement with the model", agreed),
+		figure("Texts per hour", n_done ? count(queue.textsPerHour()) : "–"),
+		figure("Agreement", agreed),
 		n_done > 1 ? spark(agreement) : "");
 	write("#summary", `${several(n_done, "decision")}. You and the model agree on ${agreed} of the labels.`);
 	write("#item-caption", `Text ${count(n_done + 1)} of ${count(n_all)}`);

@@ -15,7 +15,6 @@ export class Queue {
 		return this.waiting[0];
 	}
 
-	/** Add texts that are not there yet. */
 	add(items) {
 		const key = ({ id, text }) => JSON.stringify([id, text]);
 		const known = new Set(this.items.map(key));
@@ -48,14 +47,13 @@ export class Queue {
 		this.order = [...this.order.filter((one) => one !== index), index];
 	}
 
-	/** Put texts with the highest weight first; at the same weight, in the order of the files. */
+	/** Put texts with the highest weight first, else in the order of the files. */
 	sort(weights) {
 		const weight = (index) => weights.get(index) ?? 0;
 		for (const list of [this.order, this.waiting]) list.sort((one, two) => weight(two) - weight(one) || one - two);
 	}
 
-	/** Return texts an hour. */
-	speed() {
+	textsPerHour() {
 		return Math.round(3600 / mean(this.decisions.slice(-LAST).map(({ seconds }) => seconds)));
 	}
 

@@ -1,5 +1,4 @@
-// The server that this page came from (paths are relative: a prefix is fine), the model that it
-// is asked for, and the threshold from which on the page calls a label confident.
+// The server (paths are relative, so that a prefix is fine), its model, and the threshold.
 
 import { closed, find, pause, write } from "./dom.js";
 

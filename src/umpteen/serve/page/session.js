@@ -1,4 +1,4 @@
-// The review of the model's texts: the queue, suggestions for it, and what the server knows of it.
+// The review: its queue, suggestions for it, and what the server knows of it.
 
 import { Queue, uncertainty } from "./queue.js";
 import { ask, path, state } from "./server.js";
