@@ -46,7 +46,9 @@ def main(model: Path) -> None:
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
             for size in SIZES:
-                pairs = [views(browser, address, size, scheme, queue) for scheme in ("light", "dark")]
+                pairs = [
+                    views(browser, address, size, scheme, queue) for scheme in ("light", "dark")
+                ]
                 for view in pairs[0]:
                     save(IMAGES / f"{view}-{size}.png", [pair[view] for pair in pairs])
 

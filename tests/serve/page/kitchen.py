@@ -36,7 +36,9 @@ def samples() -> tuple[list[str], list[list[str]]]:
 
 def new_questions() -> list[str]:
     """Return twenty texts, half of them about something that no label is for."""
-    fermented = [f"My {thing} bubbles and smells sour, is the culture alive?" for thing in FERMENTED]
+    fermented = [
+        f"My {thing} bubbles and smells sour, is the culture alive?" for thing in FERMENTED
+    ]
     known = [f"Is it safe to leave {thing} on the counter?" for things in SUBJECTS.values()
              for thing in things]  # fmt: skip
     return [text for pair in zip(fermented, known[::3], strict=True) for text in pair]

@@ -215,11 +215,10 @@ def changed_model(person, **changes):
 
 
 def test_corrections_that_were_refused_are_told_with_the_reason(person):
-    update = {"time": "2026-01-02T03:04:05+00:00", "version": "a1", "score_on_kept": 0.8}
     curve = [
-        update | {"corrections": 50, "score": 0.5, "before": 0.4, "applied": True, "reason": None},
-        update | {"corrections": 90, "score": 0.3, "before": 0.5, "applied": False, "reason": "worse"},
-    ]  # fmt: skip
+        {"corrections": 50, "score": 0.5, "before": 0.4, "applied": True, "reason": None},
+        {"corrections": 90, "score": 0.3, "before": 0.5, "applied": False, "reason": "worse"},
+    ]
     page = changed_model(person, learning={"corrections": 90, "refused": 40, "curve": curve})
     expect(page.locator(".note")).to_have_text(
         "The last corrections are kept, but not applied: worse"

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 from types import SimpleNamespace
 
@@ -67,7 +68,9 @@ def test_enter_accepts_the_confident_labels_and_goes_on(review):
     assert checked(page) == names
     accept(page, *TEXTS[:2])
     accept(page, *TEXTS[1:3])
-    page.wait_for_function("document.querySelector('#sent').textContent.includes('1 decision sent')")
+    page.wait_for_function(
+        "document.querySelector('#sent').textContent.includes('1 decision sent')"
+    )
     assert [item["labels"] for item in review.sent] == [names]
     assert review.sent[0] == {"id": "q0", "text": TEXTS[0], "labels": names, "suggested": names}
 
@@ -94,7 +97,9 @@ def test_undo_brings_back_what_was_decided_before_it_is_sent(review):
     corrected = checked(page)
     accept(page, *TEXTS[:2])
     accept(page, *TEXTS[1:3])
-    page.wait_for_function("document.querySelector('#sent').textContent.includes('1 decision sent')")
+    page.wait_for_function(
+        "document.querySelector('#sent').textContent.includes('1 decision sent')"
+    )
     assert [item["labels"] for item in review.sent] == [corrected]
 
 
@@ -155,6 +160,20 @@ def test_all_decisions_can_be_downloaded_and_learned_from(review, tmp_path):
     assert "a label, “new”" in samples.labels[0]
 
 
+def test_labels_stay_in_sight_beside_a_long_text_and_the_next_one_starts_at_its_top(
+    person, tmp_path
+):
+    page = person.open("review")
+    page.set_input_files("#files", _jsonl(tmp_path / "long.jsonl", ["salmon\n" * 200, TEXTS[0]]))
+    page.wait_for_selector("#review-labels input")
+    page.mouse.wheel(0, 2000)
+    page.wait_for_function("scrollY > 1000")
+    expect(page.locator("#accept")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    shows(page, TEXTS[0])
+    assert page.evaluate("scrollY") == 0
+
+
 def test_the_least_certain_texts_come_first_if_wanted(review):
     page = review.page
     answer = page.request.post(
@@ -165,7 +184,7 @@ def test_the_least_certain_texts_come_first_if_wanted(review):
     order = sorted(range(len(TEXTS)), key=lambda i: (-spread[i], i))
     page.check("#uncertain")
     page.locator("#item").focus()
-    for one, other in zip(order, order[1:], strict=False):
+    for one, other in itertools.pairwise(order):
         accept(page, TEXTS[one], TEXTS[other])
 
 

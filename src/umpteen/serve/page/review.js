@@ -76,7 +76,8 @@ async function show(before) {
 
 async function next(before) {
 	await show(before);
-	find(session.queue.current === undefined ? "#finished" : "#item").focus();
+	scrollTo(0, 0);
+	find(session.queue.current === undefined ? "#finished" : "#item").focus({ preventScroll: true });
 }
 
 async function accept() {
