@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export UMPTEEN_DATA ?= $(CURDIR)/../shared/data
 endif
 
-.PHONY: setup test test-all check demo bench reproduce clean
+.PHONY: setup browser test test-all check demo bench reproduce clean
 
 setup: $(VENV)/.done
 
@@ -27,7 +27,15 @@ $(VENV)/.done: pyproject.toml constraints.txt
 		$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	@touch $@
 
-test: setup
+# For the tests of the page at `umpteen serve`, which are skipped without it.
+browser:
+	@command -v chromium >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing chromium, for the tests of the page."; \
+		{ apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install -y chromium; } >/dev/null 2>&1 || true; fi
+	@command -v chromium >/dev/null || echo \
+		"Tests of the page are skipped, as there is no chromium: apt-get install chromium, as root."
+
+test: setup browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-glob='*.md' tests README.md CONTRIBUTING.md docs
 
 test-all: setup
