@@ -65,6 +65,10 @@ bench: setup
 	$(BIN)/python benchmarks/tagger.py
 	$(BIN)/python benchmarks/annif.py
 	$(BIN)/python benchmarks/new_labels.py
+	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/serve_faults.py
+	$(BIN)/python benchmarks/serve_labels.py
+	$(BIN)/python benchmarks/serve_learning.py
 	$(BIN)/python benchmarks/aggregated.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/heads.py

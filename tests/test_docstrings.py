@@ -8,14 +8,16 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "umpteen"
 VERBS = {
-    "Add", "Allow", "Alternate", "Apply", "Ascend", "Assign", "Average", "Bring", "Check",
-    "Choose", "Collect", "Compute", "Continue", "Count", "Cut", "Describe", "Draw", "Estimate",
-    "Evaluate", "Exit", "Explain", "Fill", "Find", "Fit", "Forget", "Give", "Go", "Group",
-    "Grow", "Halve", "Hold", "Import", "Join", "Keep", "Learn", "Link", "Load", "Lock", "Lower",
-    "Make", "Minimise", "Move", "Number", "Offer", "Open", "Permute", "Prepare", "Print", "Put",
-    "Raise", "Read", "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace", "Return",
-    "Run", "Save", "Scale", "Score", "Search", "Send", "Set", "Show", "Sort", "Step", "Store",
-    "Take", "Teach", "Tell", "Train", "Turn", "Use", "Warn", "Write", "Yield",
+    "Add", "Allow", "Alternate", "Answer", "Append", "Apply", "Ascend", "Assign", "Average",
+    "Bring", "Check", "Choose", "Collect", "Compare", "Compute", "Continue", "Count", "Cut",
+    "Describe", "Draw", "Estimate", "Evaluate", "Exit", "Explain", "Fill", "Find", "Fit",
+    "Forget", "Give", "Go", "Group", "Grow", "Halve", "Hold", "Import", "Join", "Keep",
+    "Learn", "Leave", "Let", "Link", "Load", "Lock", "Lower", "Make", "Minimise", "Move",
+    "Number", "Offer", "Open", "Pass", "Permute", "Prepare", "Print", "Put", "Raise", "Read",
+    "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace", "Return", "Run", "Save",
+    "Scale", "Score", "Search", "Send", "Serve", "Set", "Show", "Sort", "Step", "Stop",
+    "Store", "Take", "Teach", "Tell", "Train", "Turn", "Unlock", "Use", "Wait", "Warn",
+    "Write", "Yield",
 }  # fmt: skip
 WORDS = re.compile(
     r"\b(strange|judg(e|ed|es|ing)|put aside|held[ -]out|(runs?|pairs) of (two )?words|at rest)\b",

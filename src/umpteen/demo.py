@@ -29,6 +29,7 @@ SHOWN = ("precision@1", "recall@5", "nDCG@5", "PSP@1", "PSP@5", "coverage@5")
 NEXT_STEPS = """\
 The report          open {report} in a browser
 Ask for something   umpteen predict {model} -          (then type, and Ctrl-D)
+Try it on a page    umpteen serve {model}
 Why is that?        umpteen explain {model} "sort a list in place"
 Your own texts      umpteen fit train.jsonl -o model/    (docs/quick-start.md)
 In Python           import umpteen as um; um.load("{model}").predict("...")"""
@@ -44,7 +45,7 @@ def main(folder: Path = Path("umpteen-demo")) -> None:
 
     summaries = dict(zip(data.label_names or [], data.label_texts or [], strict=True))
     taggers = {
-        "Tagger()": (Tagger(), summaries),
+        "Tagger()": (Tagger(keep_texts=True), summaries),
         "without label texts": (Tagger(), None),
         "nearest centroid": (Tagger(NearestCentroid()), None),
     }

@@ -82,3 +82,33 @@ def client(saved):
     settings = Settings(learns=False)
     with TestClient(create_app(open_models([str(saved)], settings), settings)) as one:
         yield one
+
+
+@pytest.fixture
+def in_a_thread():
+    """Serve on a real port of this machine, for programs that do not speak ASGI."""
+    import threading
+    import time
+
+    import uvicorn
+
+    from umpteen.serve import connections
+
+    servers = []
+
+    def start(*folders, careful=False, **settings):
+        chosen = Settings(**{"learns": False, **settings})
+        app = create_app(open_models(map(str, folders), chosen), chosen)
+        more = connections.options() if careful else {}
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, **more))
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        servers.append((server, thread))
+        while not server.started:
+            time.sleep(0.01)
+        return server.servers[0].sockets[0].getsockname()[1]
+
+    yield start
+    for server, thread in servers:
+        server.should_exit = True
+        thread.join(10)

@@ -153,7 +153,7 @@ while True:
 def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
     """A real process is killed at random moments; the next one goes on where it was."""
     draw, acknowledged = random.Random(0), 0
-    for _ in range(4):
+    for _ in range(3):
         child = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
         )

@@ -78,7 +78,7 @@ def test_a_tenth_is_never_learned(state, model, monkeypatch):
     outcome = teach(state, model, given)
     assert aside
     assert set(seen) - {""} == {one.text for one in given} - aside
-    assert outcome.held_out.n_texts == len(aside)
+    assert outcome.unseen.n_texts == len(aside)
     assert outcome.corrections == len(given) - len(aside)
 
 
@@ -106,7 +106,7 @@ def test_texts_of_the_operator_decide_too(state, model, tmp_path):
     um.data.write(Samples(texts=texts, labels=labels), file)
     outcome = teach(state, model, juggling(), validation=file)
     assert outcome.applied
-    assert outcome.held_out.n_texts >= 100
+    assert outcome.unseen.n_texts >= 100
 
 
 def test_a_model_that_cannot_learn_says_why(state, model):

@@ -1,5 +1,8 @@
 """`umpteen demo`."""
 
+import sys
+import threading
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +15,39 @@ def demo(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="For the model and the report.")
     ] = Path("umpteen-demo"),
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Then serve the model, with a page to try it.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Of the page, with --serve.")
+    ] = 8000,
 ) -> None:
     """Learn from data that is built in, and show what comes out.
 
     \b
-    Example:
+    Examples:
       umpteen demo
+      umpteen demo --serve
     \b
     The data is the documentation of the installed Python libraries: describe what you want, get
     the function. This takes half a minute, and longer on the first run.
     """
-    note_compiling(OF_FIT)
-    from umpteen.demo import main
+    model = output / "model"
+    if not serve or not (model / "manifest.json").exists():
+        note_compiling(OF_FIT)
+        from umpteen.demo import main
 
-    main(output)
+        main(output)
+    if serve:
+        _serve(model, port)
+
+
+def _serve(model: Path, port: int) -> None:
+    """Serve the model of the demo, and open the page if a person looks on."""
+    from umpteen.serve import Settings, open_models
+    from umpteen.serve.running import run
+
+    settings = Settings()
+    if sys.stdout.isatty() and port:
+        threading.Timer(1.0, webbrowser.open, [f"http://127.0.0.1:{port}"]).start()
+    run(open_models([f"pydocs={model}"], settings), "127.0.0.1", port, settings)

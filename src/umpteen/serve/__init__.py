@@ -10,12 +10,18 @@ from umpteen.extras import require
 
 if TYPE_CHECKING:
     from umpteen.serve.app import create_app as create_app
+    from umpteen.serve.labels import LabelSearch as LabelSearch
     from umpteen.serve.running import open_models as open_models
     from umpteen.serve.settings import Settings as Settings
 
-__all__ = ["Settings", "create_app", "open_models"]
+__all__ = ["LabelSearch", "Settings", "create_app", "open_models"]
 
-_HOME = {"Settings": "settings", "create_app": "app", "open_models": "running"}
+_HOME = {
+    "LabelSearch": "labels",
+    "Settings": "settings",
+    "create_app": "app",
+    "open_models": "running",
+}
 
 
 def __getattr__(name: str) -> Any:

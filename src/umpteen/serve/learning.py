@@ -24,7 +24,7 @@ class Outcome:
     corrections: int
     applied: bool
     reason: str | None = None
-    held_out: Check | None = None
+    unseen: Check | None = None
     kept: Check | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ class Outcome:
         """Return what `to_dict` wrote."""
         checks = {
             name: None if record[name] is None else Check(**record[name])
-            for name in ("held_out", "kept")
+            for name in ("unseen", "kept")
         }
         return cls(**record | checks | {"version": Version.of(record["version"])})
 
@@ -61,8 +61,8 @@ def learn(state: Path, current: Version, last: int, validation: Path | None = No
     except UmpteenError as problem:
         refused = replace(looked_at, refused=current.refused + len(new))
         return Outcome(now(), refused, len(new), applied=False, reason=str(problem))
-    held_out = compare_on_texts(before, after, *_for_validation(aside, validation))
-    reason = _verdict(held_out, kept)
+    unseen = compare_on_texts(before, after, *_for_validation(aside, validation))
+    reason = _verdict(unseen, kept)
     if reason is not None:
         about = replace(looked_at, refused=current.refused + len(new))
     else:
@@ -70,7 +70,7 @@ def learn(state: Path, current: Version, last: int, validation: Path | None = No
             looked_at, time=now(), parent=current.version, applied=current.applied + len(new)
         )
         about = versions.add(after.save, learned)
-    return Outcome(now(), about, len(new), reason is None, reason, held_out, kept)
+    return Outcome(now(), about, len(new), reason is None, reason, unseen, kept)
 
 
 def nothing_to_learn(version: Version) -> Outcome:
@@ -102,10 +102,10 @@ def _for_validation(
     return texts, labels
 
 
-def _verdict(held_out: Check, kept: Check) -> str | None:
+def _verdict(unseen: Check, kept: Check) -> str | None:
     """Why the result is worse, or None."""
     for check, what in (
-        (held_out, "texts that it did not learn from"),
+        (unseen, "texts that it did not learn from"),
         (kept, "training texts that it left out for this"),
     ):
         if check.is_worse:

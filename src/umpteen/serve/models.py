@@ -74,12 +74,12 @@ class ServedModel:
         """Return all versions that are on disk, the newest first."""
         answering = self.snapshot
         if self.state is None:
-            known = [replace(self.current, version=answering.version, time=answering.trained)]
+            listed = [replace(self.current, version=answering.version, time=answering.trained)]
         else:
-            known = self.state.versions.all()
+            listed = self.state.versions.all()
         return [
             {"version": one.version, "time": one.time, "current": one.version == answering.version}
-            for one in reversed(known)
+            for one in reversed(listed)
         ]
 
     def writable_state(self) -> State:

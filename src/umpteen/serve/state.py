@@ -78,17 +78,19 @@ class State:
 
 
 def _point(attempt: dict[str, Any]) -> dict[str, Any]:
-    held_out, kept = attempt.get("held_out") or {}, attempt.get("kept") or {}
-    has_score = bool(held_out.get("n_texts"))
+    """A point of the learning curve; there is no score without texts that were never learned."""
+    unseen = attempt.get("unseen") or {}
+    has_score = bool(unseen.get("n_texts"))
     return {
         "time": attempt["time"],
         "corrections": attempt["version"]["position"],
-        "score": held_out.get("after") if has_score else None,
-        "before": held_out.get("before") if has_score else None,
-        "score_on_kept": kept.get("after"),
+        "before": unseen["before"] if has_score else None,
+        "score": unseen["after"] if has_score else None,
         "applied": attempt["applied"],
         "reason": attempt["reason"],
         "version": attempt["version"]["version"],
+        "unseen": attempt.get("unseen"),
+        "left_out": attempt.get("kept"),
     }
 
 

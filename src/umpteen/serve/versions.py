@@ -40,9 +40,9 @@ class Version:
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Version":
         """Return what was written to disk; names of later releases are passed over."""
-        known = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
-        known["undone"] = [(int(first), int(last)) for first, last in known.get("undone", [])]
-        return cls(**known)
+        given = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
+        given["undone"] = [(int(first), int(last)) for first, last in given.get("undone", [])]
+        return cls(**given)
 
     def waits(self, number: int) -> bool:
         """Return whether a correction is still to be looked at."""
@@ -125,10 +125,10 @@ class Versions:
 
     def back(self, current: Version, wanted: str | None, last_number: int) -> Version:
         """Return an earlier version; what came after it is not learned again."""
-        known = {one.version: one for one in self.all()}
-        target = known.get(wanted or current.parent or "")
+        listed = {one.version: one for one in self.all()}
+        target = listed.get(wanted or current.parent or "")
         if target is None or target.version == current.version:
-            names = ", ".join(name for name in known if name != current.version) or "none"
+            names = ", ".join(name for name in listed if name != current.version) or "none"
             raise ParameterError(
                 f"there is no version {wanted!r} to go back to; there are: {names}"
                 if wanted

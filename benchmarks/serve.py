@@ -1,0 +1,218 @@
+"""`umpteen serve` beside a plain FastAPI route and beside Annif's server, under load.
+
+    python benchmarks/serve.py
+    python benchmarks/serve.py --clients 1 64 --seconds 5 --systems "umpteen serve"
+
+Texts are those of the test split of eurlex57k, about 1,850 characters each, under `$UMPTEEN_DATA`.
+The tagger is `Tagger()` on all 45,000 training texts; Annif has Omikuji (Bonsai) on the first
+10,000. Every server is one process. The load generator (`harness/load.py`, asyncio with uvloop)
+runs on the same machine, in a process of its own: so many clients, each of which sends a request,
+waits for the answer and sends the next. "batches" are requests of 100 texts (of Annif 32, its
+limit) by 4 clients. Only answers with status 200 count; others are listed. CPU is that of the
+server per request, memory what it holds afterwards.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.annif.files import Files, prepare
+from harness.environment import PEERS_HOME, machine, results_folder, variables, versions
+from harness.report import made_by, table_lines, write_results
+from harness.runs import KERNELS
+from harness.serving import Server
+from rich.console import Console
+
+import umpteen as um
+
+SET = "eurlex57k"
+CLIENTS = (1, 16, 64, 256, 1000)
+BATCH, ANNIF_BATCH, BATCH_CLIENTS = 100, 32, 4
+TEXTS = 3000
+ANNIF = PEERS_HOME / "annif" / "bin" / "python"
+LOG = Console(stderr=True)
+Row = dict[str, Any]
+
+OURS = [sys.executable, "-m", "umpteen", "serve", "--port", "0", "--no-learn"]
+GATHERING = """
+import sys
+from umpteen.serve import Settings, open_models
+from umpteen.serve.running import run
+settings = Settings(learns=False, gather=float(sys.argv[2]))
+run(open_models([sys.argv[1]], settings), "127.0.0.1", 0, settings)
+"""
+PLAIN = [sys.executable, "-m", "harness.plain_server"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--clients", nargs="+", type=int, default=CLIENTS, metavar="N")
+    parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    options = parser.parse_args()
+    os.environ.update(variables(os.cpu_count() or 1, KERNELS))
+    is_quick = options.seconds < 20 or tuple(options.clients) != CLIENTS
+    results: Row = {
+        "command": shlex.join(["python", "benchmarks/serve.py", *sys.argv[1:]]),
+        "machine": machine(), "versions": versions(), "rows": [],
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as scratch:
+        bodies = write_bodies(Path(scratch))
+        for system in options.systems:
+            for row in measured(system, bodies, options):
+                results["rows"].append(row)
+                write_results(results, results_folder(is_quick) / "serve.json", page(results))
+    Console().print(page(results), markup=False, highlight=False)
+
+
+def model() -> Path:
+    """The tagger, trained once and kept."""
+    folder = PEERS_HOME / "serve" / SET
+    if not (folder / "manifest.json").exists():
+        LOG.print("training the tagger")
+        data = um.data.load(SET)
+        um.Tagger().fit(data.train.texts, data.train.labels).save(folder)
+    return folder
+
+
+def write_bodies(folder: Path) -> dict[str, Path]:
+    """The requests of each kind, one a line."""
+    texts = um.data.load(SET).splits["test"].texts[:TEXTS]
+    kinds = {
+        "one": [json.dumps({"text": text}) for text in texts],
+        "batch": [json.dumps({"texts": part}) for part in in_parts(texts, BATCH)],
+        "form": [urllib.parse.urlencode({"text": text, "limit": 10}) for text in texts],
+        "documents": [
+            json.dumps({"documents": [{"text": text} for text in part]})
+            for part in in_parts(texts, ANNIF_BATCH)
+        ],
+    }
+    for name, lines in kinds.items():
+        (folder / name).write_text("\n".join(lines) + "\n")
+    return {name: folder / name for name in kinds}
+
+
+def in_parts(texts: list[str], size: int) -> list[list[str]]:
+    return [texts[start : start + size] for start in range(0, len(texts) - size + 1, size)]
+
+
+def ours() -> tuple[Server, Row]:
+    server = Server(model(), program=OURS)
+    return server, {"one": f"/v1/{SET}/suggest", "batch": f"/v1/{SET}/suggest"}
+
+
+def gathering() -> tuple[Server, Row]:
+    server = Server(model(), 0.003, program=[sys.executable, "-c", GATHERING])
+    return server, {"one": f"/v1/{SET}/suggest", "batch": f"/v1/{SET}/suggest"}
+
+
+def plain() -> tuple[Server, Row]:
+    return Server(model(), program=PLAIN), {"one": "/suggest", "batch": "/suggest"}
+
+
+def annif() -> tuple[Server, Row]:
+    """Annif's server; training takes minutes the first time."""
+    folder = PEERS_HOME / "annif-runs" / SET
+    whole = Files(folder / "test")
+    if not whole.folder.exists():
+        prepare(SET, folder)
+    place = whole.folder / "annif"
+    if not (place / "projects" / "bonsai").exists():
+        train_annif(whole)
+    environment = {"ANNIF_PROJECTS": str(place / "projects.cfg"), "ANNIF_DATADIR": str(place),
+                   "ANNIF_CONFIG": "annif.default_config.ProductionConfig"}  # fmt: skip
+    os.environ.update(environment)
+    server = Server(program=[str(ANNIF), "-P", "-m", "harness.annif.server"], ready="/v1/projects")
+    route = "/v1/projects/bonsai"
+    return server, {"form": f"{route}/suggest", "documents": f"{route}/suggest-batch?limit=10"}
+
+
+def train_annif(files: Files) -> None:
+    LOG.print("training Annif")
+    bonsai = {"backend": "omikuji", "cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
+    with tempfile.TemporaryDirectory() as scratch:
+        job, measured = Path(scratch) / "job.json", Path(scratch) / "measured.json"
+        asked = {"task": "train", "system": "bonsai", "projects": {"bonsai": bonsai}}
+        places = {"folder": str(files.folder), "measured": str(measured)}
+        job.write_text(json.dumps(asked | places))
+        program = [str(ANNIF), "-P", "-m", "harness.annif.theirs", str(job)]
+        subprocess.run(program, check=True)
+
+
+SYSTEMS = {
+    "umpteen serve": ours,
+    "umpteen serve, gathers 3 ms": gathering,
+    "plain FastAPI route": plain,
+    "Annif, Omikuji": annif,
+}
+
+
+def measured(system: str, bodies: dict[str, Path], options: argparse.Namespace) -> Iterator[Row]:
+    """The figures of one system, a row for each number of clients, then batches."""
+    LOG.print(system)
+    try:
+        server, paths = SYSTEMS[system]()
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as problem:
+        yield {"system": system, "failed": str(problem)[-300:]}
+        return
+    try:
+        (one, one_path), (batch, batch_path) = paths.items()
+        kind = "application/x-www-form-urlencoded" if one == "form" else "application/json"
+        load(server, bodies[one], one_path, kind, 8, 2)  # warms up
+        for n in options.clients:
+            yield {"system": system, "clients": n, "texts": 1} | load(
+                server, bodies[one], one_path, kind, n, options.seconds
+            )
+        size = ANNIF_BATCH if batch == "documents" else BATCH
+        found = load(
+            server, bodies[batch], batch_path, "application/json", BATCH_CLIENTS, options.seconds
+        )
+        yield {"system": system, "clients": BATCH_CLIENTS, "texts": size} | found
+    finally:
+        server.stop()
+
+
+def load(server: Server, bodies: Path, path: str, kind: str, n: int, seconds: float) -> Row:
+    job = {"port": server.port, "path": path, "bodies": str(bodies), "clients": n,
+           "seconds": seconds, "type": kind}  # fmt: skip
+    before = server.cpu_seconds()
+    command = [sys.executable, "-m", "harness.load", json.dumps(job)]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    found: Row = json.loads(done.stdout)
+    n_requests = max(sum(found["statuses"].values()), 1)
+    cpu = 1e3 * (server.cpu_seconds() - before) / n_requests
+    LOG.print(f"  {n} clients: {found}", markup=False)
+    return found | {"cpu_ms": round(cpu, 3), "memory_mb": round(server.megabytes())}
+
+
+def page(results: Row) -> str:
+    heads = ["system", "clients", "texts in a request", "texts per s", "p50, ms", "p99, ms",
+             "slowest", "other answers", "server CPU, ms per request", "memory, MB"]  # fmt: skip
+    rows = [heads]
+    for row in results["rows"]:
+        if "failed" in row:
+            rows.append([row["system"], "failed", row["failed"], *[""] * 7])
+            continue
+        others = {status: n for status, n in row["statuses"].items() if status != "200"}
+        others |= row["broken"] | ({"stuck": row["stuck"]} if row["stuck"] else {})
+        told = ", ".join(f"{n:,} x {what}" for what, n in others.items()) or "none"
+        rows.append([
+            row["system"], f"{row['clients']:,}", str(row["texts"]),
+            f"{row['per_second'] * row['texts']:,.0f}", f"{row['p50']:,.1f}", f"{row['p99']:,.1f}",
+            f"{row['worst']:,.0f}", told, f"{row['cpu_ms']:.2f}", f"{row['memory_mb']:,}",
+        ])  # fmt: skip
+    return f"# The server under load\n\n{made_by(results)}\n\n{table_lines(rows)}\n"
+
+
+if __name__ == "__main__":
+    main()

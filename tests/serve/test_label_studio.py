@@ -1,0 +1,149 @@
+"""Label Studio shows our labels as predictions, and its annotations are learned.
+
+If `label_studio_sdk` is installed, its own parser and its own objects check our answers.
+"""
+
+import pytest
+
+from umpteen.serve.journal import read_corrections
+from umpteen.serve.label_config import Control, find_control
+
+CONFIG = """
+<View>
+  <Text name="body" value="$content"/>
+  <Choices name="topics" toName="body" choice="multiple">
+    <Choice value="bread"/><Choice value="soup"/><Choice value="tea"/>
+  </Choices>
+</View>
+"""
+TAXONOMY = """
+<View>
+  <Text name="body" value="$content"/>
+  <Taxonomy name="topics" toName="body"/>
+</View>
+"""
+TASKS = [
+    {"id": 1, "data": {"content": "dough and flour", "title": "x"}},
+    {"id": 2, "data": {"content": "kettle of oolong", "title": "y"}},
+]
+
+
+def predict(client, config=CONFIG, tasks=TASKS, path="/predict"):
+    body = {"tasks": tasks, "label_config": config, "project": "1.2", "params": {}}
+    answer = client.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_it_is_healthy_and_has_a_version(client):
+    assert client.get("/health").json()["status"] == "UP"
+    asked = {"project": "1.2", "schema": CONFIG, "hostname": "http://localhost", "access_token": ""}
+    version = client.get("/v1").json()["models"][0]["version"]
+    assert client.post("/setup", json=asked).json() == {"model_version": version}
+
+
+def test_tasks_get_predictions_for_their_control(client, tagger):
+    found = predict(client)
+    assert len(found["results"]) == 2
+    (result,) = found["results"][0]["result"]
+    assert (result["from_name"], result["to_name"], result["type"]) == ("topics", "body", "choices")
+    best = tagger.predict("dough and flour", k=1)[0]
+    assert result["value"]["choices"][0] == best[0] == "bread"
+    assert found["results"][0]["model_version"] == found["model_version"]
+    assert 0 < found["results"][0]["score"] <= 1
+
+
+def test_only_choices_that_are_offered_are_predicted(client):
+    """Label Studio cannot show what its interface does not have."""
+    tasks = [{"data": {"content": "sharpen the blade"}}]  # kitchen knives, not offered
+    (found,) = predict(client, tasks=tasks)["results"]
+    labels = [name for one in found["result"] for name in one["value"]["choices"]]
+    assert set(labels) <= {"bread", "soup", "tea"}
+
+
+def test_a_single_choice_is_one(client):
+    config = CONFIG.replace('choice="multiple"', 'choice="single"')
+    for one in predict(client, config)["results"]:
+        assert len(one["result"][0]["value"]["choices"]) == 1
+
+
+def test_a_taxonomy_has_paths(client):
+    found = predict(client, TAXONOMY)["results"][0]["result"][0]
+    assert found["value"]["taxonomy"][0] == ["bread"]
+
+
+def test_each_model_has_routes_of_its_own(serving, saved):
+    client = serving(f"one={saved}", f"two={saved}")
+    assert client.get("/label-studio/two/health").json()["model_class"] == "two"
+    assert predict(client, path="/label-studio/two/predict")["results"]
+    assert client.get("/label-studio/three/health").status_code == 404
+
+
+def annotated(labels, action="ANNOTATION_CREATED", **more):
+    result = [
+        {"from_name": "topics", "to_name": "body", "type": "choices", "value": {"choices": labels}}
+    ]
+    return {
+        "action": action,
+        "task": TASKS[0],
+        "annotation": {"id": 5, "result": result, **more},
+        "project": {"id": 1, "label_config": CONFIG},
+    }
+
+
+def test_annotations_come_with_their_webhook(serving, model):
+    """Nothing has to be fetched from Label Studio, which is where others get nothing."""
+    client = serving(model, learns=True)
+    event = annotated(["bread", "soup"], prediction=annotated(["tea"])["annotation"])
+    assert client.post("/webhook", json=event).status_code == 201
+    (found,) = read_corrections(model.parent / "kitchen.serve" / "journal")
+    assert (found.text, found.labels, found.suggested, found.id) == (
+        "dough and flour", ["bread", "soup"], ["tea"], "1"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("action", ["ANNOTATIONS_DELETED", "PROJECT_UPDATED", "anything"])
+def test_other_events_are_passed_over(serving, model, action):
+    client = serving(model, learns=True)
+    assert client.post("/webhook", json=annotated(["bread"], action)).status_code == 201
+    assert not list(read_corrections(model.parent / "kitchen.serve" / "journal"))
+
+
+@pytest.mark.parametrize(
+    "config",
+    ["<View", "<View/>", "not xml", '<!DOCTYPE a [<!ENTITY b "c">]><View>&b;</View>',
+     '<View><Image name="i" value="$i"/><RectangleLabels name="l" toName="i"/></View>'],
+)  # fmt: skip
+def test_interfaces_without_labels_of_texts_are_refused(client, config):
+    answer = client.post("/predict", json={"tasks": TASKS, "label_config": config})
+    assert answer.status_code == 422
+    assert "label_config" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("task", [{}, {"data": None}, {"data": {"a": 1}}, {"data": {"content": 7}}])
+def test_tasks_without_a_text_are_refused(client, task):
+    answer = client.post("/predict", json={"tasks": [task], "label_config": CONFIG})
+    assert answer.status_code == 422
+    assert "'content'" in answer.json()["detail"]
+
+
+def test_without_an_interface_there_are_usual_names():
+    assert find_control("") == Control("labels", "text", None, "choices", True, frozenset())
+
+
+def test_the_sdk_takes_our_predictions(client):
+    """The real parser of labeling interfaces accepts what we predict."""
+    pytest.importorskip("label_studio_sdk", reason="needs label-studio-sdk")
+    from label_studio_sdk.label_interface import LabelInterface
+    from label_studio_sdk.label_interface.objects import PredictionValue
+
+    for config in (CONFIG, TAXONOMY):
+        interface = LabelInterface(config)
+        name, to_name, field = interface.get_first_tag_occurence(("Choices", "Taxonomy"), "Text")
+        control = find_control(config)
+        assert (control.name, control.to_name, control.field) == (name, to_name, field)
+        for found in predict(client, config)["results"]:
+            prediction = PredictionValue(**found)
+            assert prediction.model_version
+            if config is CONFIG:
+                assert interface.validate_prediction(found) in (True, None, [])

@@ -1,0 +1,109 @@
+"""Keys decide who may ask and who may teach; pages of other hosts may do neither."""
+
+import pytest
+
+from umpteen.errors import ParameterError
+from umpteen.serve.security import is_one_of, read_keys
+
+READ, LEARN = "read-read-read", "learn-learn-learn"
+ASK = ("POST", "/v1/kitchen/suggest", {"text": "tea"})
+TEACH = ("POST", "/v1/kitchen/learn", {"items": []})
+ROUTES = [
+    TEACH, ("POST", "/v1/kitchen/apply", None), ("POST", "/v1/kitchen/reload", None),
+    ("POST", "/v1/kitchen/rollback", {}), ("POST", "/v1/projects/kitchen/learn", []),
+    ("POST", "/webhook", {"action": "x"}),
+    ("POST", "/label-studio/kitchen/webhook", {"action": "x"}),
+]  # fmt: skip
+READS = [
+    ASK, ("GET", "/v1", None), ("GET", "/v1/kitchen", None), ("GET", "/v1/kitchen/labels", None),
+    ("GET", "/metrics", None), ("GET", "/v1/projects", None), ("POST", "/predict", {"tasks": []}),
+]  # fmt: skip
+
+
+def status(client, route, key=None, **headers):
+    method, path, body = route
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    return client.request(method, path, json=body, headers=headers).status_code
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route[1])
+def test_only_a_key_for_that_may_teach(serving, model, route):
+    client = serving(model, learns=True, read_keys=(READ,), learn_keys=(LEARN,))
+    assert status(client, route) == 401
+    assert status(client, route, READ) == 403
+    assert status(client, route, "wrong-wrong") == 403
+    assert status(client, route, LEARN) in (200, 201, 204, 409)
+
+
+@pytest.mark.parametrize("route", READS, ids=lambda route: route[1])
+def test_both_keys_may_ask(serving, saved, route):
+    client = serving(saved, read_keys=(READ, "another-one"), learn_keys=(LEARN,))
+    assert status(client, route) == 401
+    assert status(client, route, "wrong-wrong") == 403
+    assert status(client, route, READ) == 200
+    assert status(client, route, "another-one") == 200
+    assert status(client, route, LEARN) == 200
+    assert status(client, route, **{"X-API-Key": READ}) == 200
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/health", "/", "/page/index.html"])
+def test_health_and_the_page_itself_need_no_key(serving, saved, path):
+    client = serving(saved, read_keys=(READ,))
+    assert client.get(path).status_code == 200
+
+
+def test_one_kind_of_key_is_enough(serving, model, tmp_path):
+    client = serving(model, learns=True, read_keys=(READ,))
+    assert status(client, TEACH, READ) == 200
+    assert status(client, TEACH) == 401
+
+
+def test_everybody_may_ask_where_only_teaching_has_a_key(serving, model):
+    client = serving(model, learns=True, learn_keys=(LEARN,))
+    assert status(client, ASK) == 200
+    assert status(client, TEACH) == 401
+    assert status(client, TEACH, LEARN) == 200
+
+
+def test_a_key_has_to_be_sent_as_told(serving, saved):
+    client = serving(saved, read_keys=(READ,))
+    assert status(client, ASK, Authorization=f"Basic {READ}") == 401
+    assert status(client, ASK, Authorization=READ) == 401
+    assert client.post(f"/v1/kitchen/suggest?key={READ}", json=ASK[2]).status_code == 401
+
+
+def test_pages_of_other_hosts_cannot_teach(serving, model):
+    """A web page that somebody visits may send forms to servers on their machine."""
+    client = serving(model, learns=True)
+    foreign = {"Sec-Fetch-Site": "cross-site", "Origin": "https://example.org"}
+    assert status(client, TEACH, **foreign) == 403
+    assert status(client, TEACH, **{"Sec-Fetch-Site": "same-origin"}) == 200
+
+
+def test_other_hosts_read_only_if_they_are_named(serving, saved):
+    origin = {"Origin": "https://example.org"}
+    answer = serving(saved).get("/v1", headers=origin)
+    assert "access-control-allow-origin" not in answer.headers
+    client = serving(saved, origins=("https://example.org",))
+    assert client.get("/v1", headers=origin).headers["access-control-allow-origin"] == (
+        "https://example.org"
+    )
+    other = client.get("/v1", headers={"Origin": "https://evil.example"})
+    assert "access-control-allow-origin" not in other.headers
+
+
+def test_every_key_is_compared(monkeypatch):
+    """An answer that came sooner for a key that begins right would give it away."""
+    compared = []
+    monkeypatch.setattr(
+        "umpteen.serve.security.hmac.compare_digest", lambda a, b: compared.append(b) or a == b
+    )
+    assert is_one_of("first-key", ["first-key", "second-key"])
+    assert compared == [b"first-key", b"second-key"]
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment\n", "short\n", "long-enough\nshort"])
+def test_a_file_without_proper_keys_is_refused(text):
+    with pytest.raises(ParameterError, match=r"keys\.txt"):
+        read_keys(text, "keys.txt")
