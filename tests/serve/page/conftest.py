@@ -18,6 +18,7 @@ _FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
+_PATIENCE = 30_000  # milliseconds, for machines that have much else to do
 
 
 @pytest.fixture(scope="session")
@@ -32,8 +33,9 @@ def chromium():
 @pytest.fixture(scope="module")
 def browser(chromium):
     """A browser; closed after each module, as its event loop would be in the way of others."""
-    from playwright.sync_api import sync_playwright  # the modules are skipped without it
+    from playwright.sync_api import expect, sync_playwright  # the modules are skipped without it
 
+    expect.set_options(timeout=_PATIENCE)
     with sync_playwright() as started:
         launched = started.chromium.launch(executable_path=chromium, args=_FLAGS.split())
         yield launched
@@ -82,7 +84,7 @@ def person(browser, server):
     A test that expects problems takes them out of the list.
     """
     context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(_PATIENCE)
     problems, requests = [], []
     context.on("weberror", lambda problem: problems.append(str(problem.error)))
     context.on("console", lambda line: line.type == "error" and problems.append(line.text))

@@ -58,7 +58,7 @@ def test_a_person_reviews_twenty_texts_and_the_model_learns_a_new_label(person, 
     page.click("text=Model")
     apply = page.get_by_role("button", name="Apply waiting corrections now")
     apply.click()
-    expect(page.locator(".versions li")).to_have_count(2, timeout=30_000)
+    expect(page.locator(".versions li")).to_have_count(2, timeout=120_000)
     expect(apply).to_be_disabled()
     expect(page.locator("table")).to_contain_text(NEW)
     assert NEW in suggested(page, ASKED)
