@@ -9,13 +9,13 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "umpteen"
 VERBS = {
     "Add", "Allow", "Alternate", "Answer", "Append", "Apply", "Ascend", "Assign", "Average",
-    "Bring", "Check", "Choose", "Collect", "Compare", "Compute", "Continue", "Count", "Cut",
-    "Describe", "Draw", "Estimate", "Evaluate", "Exit", "Explain", "Fill", "Find", "Fit",
+    "Bring", "Check", "Choose", "Collect", "Compare", "Compute", "Continue", "Convert", "Count",
+    "Cut", "Describe", "Draw", "Estimate", "Evaluate", "Exit", "Explain", "Fill", "Find", "Fit",
     "Forget", "Give", "Go", "Group", "Grow", "Halve", "Hold", "Import", "Join", "Keep",
     "Learn", "Leave", "Let", "Link", "Load", "Lock", "Lower", "Make", "Minimise", "Move",
-    "Number", "Offer", "Open", "Pass", "Permute", "Prepare", "Print", "Put", "Raise", "Read",
-    "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace", "Return", "Run", "Save",
-    "Scale", "Score", "Search", "Send", "Serve", "Set", "Show", "Sort", "Step", "Stop",
+    "Number", "Offer", "Open", "Pass", "Permute", "Predict", "Prepare", "Print", "Put", "Raise",
+    "Read", "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace", "Return", "Run",
+    "Save", "Scale", "Score", "Search", "Send", "Serve", "Set", "Show", "Sort", "Step", "Stop",
     "Store", "Take", "Teach", "Tell", "Train", "Turn", "Unlock", "Use", "Wait", "Warn",
     "Write", "Yield",
 }  # fmt: skip

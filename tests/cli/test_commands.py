@@ -42,7 +42,7 @@ def test_fit_says_that_scores_of_few_texts_are_no_probabilities(call, tmp_path):
     lines = [json.dumps({"text": f"word{i % 3}", "labels": [str(i % 3)]}) for i in range(49)]
     (tmp_path / "few.jsonl").write_text("\n".join(lines))
     out, _ = call("fit", tmp_path / "few.jsonl", "-o", tmp_path / "m", "--table")
-    assert "not probabilities, which take 50 texts or more" in out
+    assert "not probabilities, which need at least 50 texts" in out
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "ft", "jsonl.xz"])
@@ -212,7 +212,7 @@ def test_add_labels(call, folder, own_model, tmp_path):
     ]
     out, err = call("add-labels", own_model, write_lines(tmp_path / "new.jsonl", new))
     assert json.loads(out)["labels"] == 7
-    assert "labels of the model passed over: 1, such as 'bread'" in err
+    assert "skipped labels that the model has: 1, such as 'bread'" in err
     assert "fermenting" in um.load(own_model).label_names_.ids
 
 

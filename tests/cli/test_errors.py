@@ -89,7 +89,7 @@ def test_max_memory_names_the_knobs(call, folder, tmp_path):
         (["tune", "{model}", "--metric", "f1"], "micro_f1"),
         (["add-labels", "{model}", "{folder}/test.jsonl"], "no new label"),
         (["remove-labels", "{model}", "breed"], "did you mean 'bread'?"),
-        (["remove-labels", "{matrix}", "bread"], "no number"),
+        (["remove-labels", "{matrix}", "bread"], "not a label id"),
         (["convert", "{folder}/test.jsonl", "{folder}/test.doc"], "--format"),
         (["convert", "{folder}/test.jsonl", "{folder}/none/out.csv"], "does not exist"),
     ],

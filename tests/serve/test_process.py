@@ -161,11 +161,11 @@ def test_a_signal_reloads_and_a_signal_ends(start, model, tagger):
     ("arguments", "words"),
     [
         (["MODEL"], "in use by another server"),
-        (["MODEL", "--no-learn", "--port", "PORT"], "cannot be used"),
+        (["MODEL", "--no-learn", "--port", "PORT"], "cannot listen on"),
         (["NOTHING"], "there is no folder"),
         (["projects=MODEL"], "cannot be the name of a model"),
         (["MODEL", "--max-body", "much"], "not a size"),
-        (["MODEL", "MODEL", "--validation", "x"], "for one model"),
+        (["MODEL", "MODEL", "--validation", "x"], "one model only"),
         (["MODEL", "--rollback", "--to", "nonsense"], "in use by another server"),
     ],
     ids=" ".join,

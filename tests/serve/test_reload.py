@@ -55,7 +55,7 @@ def test_a_damaged_model_is_not_taken(serving, model):
     (model / "manifest.json").write_text("{")
     answer = client.post("/v1/kitchen/reload")
     assert answer.status_code == 409
-    assert "the old one goes on" in answer.json()["detail"]
+    assert "the old one stays in use" in answer.json()["detail"]
     assert str(model) not in answer.text
     assert client.post("/v1/kitchen/suggest", json={"text": "tea"}).json()["version"] == before
 

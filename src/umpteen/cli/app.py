@@ -34,7 +34,7 @@ app = typer.Typer(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code; `--traceback` may stand anywhere in it."""
+    """Run a command and return its exit code; `--traceback` may be anywhere in it."""
     arguments = list(arguments) or ["--help"]
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if _TRACEBACK in arguments[:end]:
@@ -79,23 +79,23 @@ def _options(
         typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
     ] = False,
     traceback: Annotated[
-        bool, typer.Option(_TRACEBACK, help=f"Show where an error came from ({errors.DEBUG}=1).")
+        bool, typer.Option(_TRACEBACK, help=f"Show where an error was raised ({errors.DEBUG}=1).")
     ] = False,
 ) -> None:
-    """The right few labels for a text, out of thousands to millions.
+    """Find the right few labels for a text, out of thousands to millions.
 
     \b
     A file of texts and labels, train.jsonl:
       {"text": "How do I keep sourdough alive?", "labels": ["bread", "sourdough"]}
       {"text": "Which oil for deep frying?", "labels": ["oil", "frying"]}
     \b
-    From there to labels for new texts:
+    Train a model and label new texts:
       umpteen fit train.jsonl -o model/
       umpteen predict model/ new.jsonl
       echo "Why does my bread collapse?" | umpteen predict model/ -
     \b
     Files may be JSONL, CSV, TSV, fastText, Parquet, XMC or svmlight, also as .gz, .xz or .zst;
-    - is stdin. Tables are for terminals: in a pipe, every command answers with JSON.
+    - is stdin. On a terminal, commands print tables; in a pipe, they print JSON.
     """
 
 

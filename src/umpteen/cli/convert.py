@@ -23,15 +23,15 @@ _BY_LINE = ("jsonl", "fasttext", "csv", "tsv")  # the others know their size bef
 def convert(
     file: File,
     output: Annotated[
-        Path, typer.Argument(metavar="OUTPUT", help="Where to; - for stdout, with --to.")
+        Path, typer.Argument(metavar="OUTPUT", help="File to write; - for stdout, with --to.")
     ],
     reading: Reading,
     to: Annotated[
         Format | None,
-        typer.Option(metavar="FORMAT", help="Of OUTPUT, where its name does not tell."),
+        typer.Option(metavar="FORMAT", help="Format of OUTPUT, if its name does not tell."),
     ] = None,
 ) -> None:
-    """Turn a file of texts and labels into another format.
+    """Convert a file of texts and labels to another format.
 
     \b
     Examples:
@@ -39,8 +39,8 @@ def convert(
       umpteen convert train.tsv train.jsonl.gz --text-column title --labels-column tags
       umpteen convert train.jsonl - --to fasttext
     \b
-    The names of the files tell their formats: .jsonl, .csv, .tsv, .ft (fastText), .parquet, and
-    for matrices .xmc.txt and .svm; each also with .gz, .xz or .zst. Large files pass in batches.
+    Extensions tell the formats: .jsonl, .csv, .tsv, .ft (fastText), .parquet, and for matrices
+    .xmc.txt and .svm; each also with .gz, .xz or .zst. Large files are converted in batches.
     """
     from umpteen.data.formats.compression import open_sink
     from umpteen.data.formats.files import format_to_write

@@ -13,24 +13,27 @@ from umpteen.cli.models import OF_FIT, note_compiling
 
 def demo(
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="For the model and the report.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FOLDER", help="Folder for the model and the report."
+        ),
     ] = Path("umpteen-demo"),
     serve: Annotated[
-        bool, typer.Option("--serve", help="Then serve the model, with a page to try it.")
+        bool, typer.Option("--serve", help="Serve the model, with a page to try it.")
     ] = False,
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Of the page, with --serve.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page, with --serve.")
     ] = 8000,
 ) -> None:
-    """Learn from data that is built in, and show what comes out.
+    """Train a model on the built-in data, and show the results.
 
     \b
     Examples:
       umpteen demo
       umpteen demo --serve
     \b
-    The data is the documentation of the installed Python libraries: describe what you want, get
-    the function. This takes half a minute, and longer on the first run.
+    The data is the documentation of Python libraries: describe what you want, and get the function.
+    This takes half a minute, and longer on the first run.
     """
     model = output / "model"
     if not serve or not (model / "manifest.json").exists():

@@ -17,23 +17,23 @@ def describe(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="PATH", help="A file of data, a folder of train.* and test.*, or a model."
+            metavar="PATH", help="A data file, a folder with train.* and test.*, or a model."
         ),
     ],
     reading: Reading,
     verify: Verify = None,
     json: Json = None,
 ) -> None:
-    """Tell what is in a file of data, or in a model.
+    """Describe a data file or a model.
 
     \b
     Examples:
       umpteen describe train.jsonl
       umpteen describe model/
     \b
-    Of data: how many samples and labels, labels per sample, how rare most labels are. Of a model:
-    what it is, its labels, its size, whether scores are probabilities, the versions it was saved
-    with.
+    For data: the number of samples and labels, labels per sample, and how rare most labels are. For
+    a model: its kind, labels and size, whether it is calibrated, and the versions of the libraries
+    that it was saved with.
     """
     if path.is_dir() and (path / "manifest.json").exists():
         show(_model(path, wants_json(json), verify), json)
@@ -61,7 +61,7 @@ def _folder(path: Path) -> Any:
     except DatasetNotFoundError:
         raise UsageError(
             f"{path} is neither a model (it has no manifest.json) nor data (it has no train.jsonl "
-            "or the like)"
+            "or similar)"
         ) from None
 
 
@@ -95,7 +95,7 @@ def _tagger(tagger: Any) -> dict[str, Any]:
 
 def _classifier(model: Any) -> dict[str, Any]:
     return {
-        "kind": f"features to label numbers, by {type(model).__name__}",
+        "kind": f"features to label ids, by {type(model).__name__}",
         "labels": model.n_labels_,
         "features": model.n_features_in_,
     }

@@ -1,4 +1,4 @@
-"""What a person sees when something goes wrong: one line, in the words of the command line."""
+"""Error messages: one line, with the options of the command line."""
 
 import functools
 import os
@@ -47,11 +47,11 @@ _OPTION = re.compile(
 
 
 class UsageError(Exception):
-    """What was asked for cannot be done to these files; the message says what can be."""
+    """The command cannot work with these files; the message says what to do."""
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the same command, whose errors become a line on stderr and an exit code."""
+    """Return a command whose errors become a line on stderr and an exit code."""
 
     @functools.wraps(command)
     def careful(*args: Any, **options: Any) -> None:
@@ -74,7 +74,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def leave_pipe() -> int:
-    """Exit without a word to a reader that is gone (`| head -1`)."""
+    """Exit silently because the reader of the pipe is gone (`| head -1`)."""
     drop_stdout()
     return _PIPE_CLOSED
 
@@ -122,7 +122,7 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, UsageError) or _is_ours(error):
         return message
     if isinstance(error, MemoryError):
-        return "not enough memory; `umpteen estimate` tells what is needed"
+        return "not enough memory; `umpteen estimate` shows how much is needed"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'the output'}: {error.strerror}"
     return f"{type(error).__name__}: {message} (--traceback shows where)"

@@ -32,15 +32,15 @@ def evaluate(
     file: File,
     reading: Reading,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with all of it as well.")
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML report as well.")
     ] = None,
     verify: Verify = None,
     json: Json = None,
 ) -> None:
-    """Tell how good a model is, on texts that are new to it.
+    """Evaluate a model on texts that it has not seen.
 
     \b
-    FILE has texts with their right labels, test.jsonl:
+    FILE has texts with their correct labels, for example test.jsonl:
       {"text": "Why does my bread collapse?", "labels": ["bread", "baking"]}
     \b
     Example:
@@ -73,8 +73,8 @@ def tune(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="Texts with labels that the model did not learn from; without, the "
-            "validation split of fit.",
+            help="Labelled texts that the model did not learn from; by default, the validation "
+            "split of fit.",
         ),
     ] = None,
     metric: Annotated[
@@ -87,15 +87,15 @@ def tune(
     verify: Verify = None,
     json: Json = None,
 ) -> None:
-    """Choose from which probability on a label is given.
+    """Choose the threshold for probabilities.
 
     \b
     Examples:
       umpteen tune model/ --metric precision@0.9
       umpteen predict model/ new.jsonl --threshold tuned
     \b
-    The first is saved in the model; out comes the threshold, and what the metric reached. With
-    the second, as many labels are given as nine right ones out of ten allow.
+    tune saves the threshold in the model, and shows it with the value of the metric. With this
+    goal, predict then returns as many labels as it can while about 90% of them are correct.
     """
     folder = output or model
     load_tagger(model, "tune", folder, verify)

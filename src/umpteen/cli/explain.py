@@ -18,7 +18,9 @@ def explain(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - for stdin.")],
     label: Annotated[
         str | None,
-        typer.Option("-l", "--label", metavar="NAME", help="Which label; else the best one."),
+        typer.Option(
+            "-l", "--label", metavar="NAME", help="Label to explain; by default, the best one."
+        ),
     ] = None,
     verify: Verify = None,
     json: Json = None,
@@ -30,8 +32,8 @@ def explain(
       umpteen explain model/ "Why does my bread collapse?"
       umpteen explain model/ "Why does my bread collapse?" --label baking
     \b
-    Out come the label's probability, what each word adds to it, and the path through the tree of
-    labels; also the nearest training texts, if fit was told to --keep-texts.
+    The output has the label's probability, what each word adds to its score, and the path through
+    the label tree; and similar training texts, if the model was fitted with --keep-texts.
     """
     tagger = load_tagger(model, "explain", verify=verify)
     if text == "-":

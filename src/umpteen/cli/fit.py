@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def fit(
     file: File,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the model goes.")
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model.")
     ],
     reading: Reading,
     label_texts: LabelTexts = None,
@@ -28,46 +28,44 @@ def fit(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Names and broader labels: SKOS, TSV or JSON Lines.",
+            help="Names and broader labels: SKOS, TSV, CSV or JSON Lines.",
         ),
     ] = None,
     language: Annotated[
         str,
-        typer.Option(
-            metavar="CODE", help="Of the texts, such as fi; none: leave words as they are."
-        ),
+        typer.Option(metavar="CODE", help="Language of the texts, such as fi; none: no stemming."),
     ] = "auto",
     trees: Trees = 1,
     prune: Prune = 0.1,
     keep_texts: Annotated[
-        bool, typer.Option("--keep-texts", help="Keep texts, for explain to show similar ones.")
+        bool,
+        typer.Option("--keep-texts", help="Keep texts, so that explain can show similar ones."),
     ] = False,
     no_calibrate: Annotated[
         bool,
-        typer.Option("--no-calibrate", help="Quicker, but scores are no probabilities."),
+        typer.Option("--no-calibrate", help="Faster, but scores are not probabilities."),
     ] = False,
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Refuse to need more, such as 4GB.")
+        str | None, typer.Option(metavar="SIZE", help="Maximum memory for training, such as 4GB.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same model.")] = 0,
     jobs: Jobs = -1,
     json: Json = None,
 ) -> None:
-    """Learn labels from texts, and save the model in a folder.
+    """Train a model on labelled texts, and save it in a folder.
 
     \b
-    FILE has a line for each text, train.jsonl:
+    FILE has a line for each text, as in train.jsonl:
       {"text": "How do I keep sourdough alive?", "labels": ["bread", "sourdough"]}
-    or a row, train.csv:
+    or a row, as in train.csv:
       text,labels
       How do I keep sourdough alive?,bread|sourdough
     \b
     Example:
       umpteen fit train.jsonl -o model/
     \b
-    Out comes a folder, for predict, evaluate and explain. A model that was there is replaced, in
-    one step at the end. A file of matrices (xmc, svmlight) gives a model that answers with the
-    numbers of labels.
+    The folder is for predict, evaluate, explain and serve. An existing model is replaced, in one
+    step at the end. With a file of matrices (xmc, svmlight), the model predicts label ids.
     """
     from umpteen.tagger import Tagger
 
@@ -126,7 +124,7 @@ def _summarize(
             *validation.values()
         )
     elif is_tagger(model) and model.calibrate:
-        shown["scores"] = "not probabilities, which take 50 texts or more"
+        shown["scores"] = "not probabilities, which need at least 50 texts"
     show(figures | shown, json)
     print(f"\nnext: umpteen predict {folder} FILE     labels for new texts, - for stdin")
     print(f"      umpteen evaluate {folder} FILE    how good it is, on texts it has not seen")
@@ -154,15 +152,15 @@ def estimate(
     jobs: Jobs = -1,
     json: Json = None,
 ) -> None:
-    """Tell what fit would need: memory, space on disk, time.
+    """Estimate what fit needs: memory, disk space and time.
 
     \b
     Example:
       umpteen estimate train.jsonl
     \b
-    Out come rough figures for the classifier, from a small part of the work. A model of texts
-    also keeps words and samples; and learning probabilities, which fit does unless told
-    --no-calibrate, doubles the time.
+    The figures are rough, for one fit of the classifier, from a small part of the work. A model of
+    texts also keeps words and samples. Calibration, which --no-calibrate turns off, makes training
+    1.3 to 1.45 times as long.
     """
     samples = reading.read_labelled(file)
     note_compiling(OF_FIT)

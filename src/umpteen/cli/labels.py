@@ -30,17 +30,17 @@ def add_labels(
     verify: Verify = None,
     json: Json = None,
 ) -> None:
-    """Teach a model new labels; the others stay as they are.
+    """Add new labels to a model; the others stay unchanged.
 
     \b
-    FILE has texts with the names of the new labels, new.jsonl:
+    FILE has texts with the names of the new labels, as in new.jsonl:
       {"text": "My pickles went soft", "labels": ["fermenting"]}
       {"text": "How much salt for kimchi?", "labels": ["fermenting", "kimchi"]}
     \b
     Example:
       umpteen add-labels model/ new.jsonl
     \b
-    Names that the model knows are passed over. It is saved where it was, in one step, or in
+    Labels that the model already has are skipped. The model is replaced in one step, or saved in
     --output.
     """
     from umpteen.data import read_label_texts
@@ -70,15 +70,14 @@ def update(
     """Teach a model from more texts, or from corrected ones.
 
     \b
-    FILE has texts with all of their labels, more.jsonl:
+    FILE has texts with all of their labels, as in more.jsonl:
       {"text": "Is lard good for frying?", "labels": ["frying", "lard"]}
     \b
     Example:
       umpteen update model/ more.jsonl
     \b
-    The labels of these texts are learned again, from these and the training texts that the
-    model kept; names that are new become labels. A kept text that comes again has the labels
-    that it has here, and no others.
+    The labels of these texts are trained again, on these texts and the training texts that the
+    model kept. New names become labels. If a text is among the kept ones, its labels are replaced.
     """
     folder = output or model
     load_tagger(model, "update", folder, verify)
@@ -100,18 +99,18 @@ def update(
 
 def remove_labels(
     model: Model,
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Labels to forget.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Labels to remove.")],
     output: Output = None,
     verify: Verify = None,
     json: Json = None,
 ) -> None:
-    """Make a model forget labels, and never give them again.
+    """Remove labels from a model, so that it does not predict them any more.
 
     \b
     Example:
       umpteen remove-labels model/ frying "deep frying"
     \b
-    The other labels stay as they are. A model of matrices takes the numbers of labels.
+    The other labels stay unchanged. For a model of matrices, give label ids.
     """
     folder = output or model
     load_model(model, verify)
@@ -129,9 +128,11 @@ def _new_names(tagger: Any, file: Path, labels: list[list[str]]) -> list[str]:
     given = {name for names in labels for name in names}
     present = given & tagger.label_names_.ids.keys()
     if present == given:
-        raise UsageError(f"{file} has no new label: the model has all {len(present):,} of them")
+        raise UsageError(
+            f"{file} has no new label: the model has all {len(present):,} of them already"
+        )
     if present:
-        say(f"labels of the model passed over: {len(present):,}, such as {min(present)!r}")
+        say(f"skipped labels that the model has: {len(present):,}, such as {min(present)!r}")
     return sorted(given - present)
 
 
@@ -141,5 +142,5 @@ def _of_names(texts: dict[str, str], names: list[str]) -> dict[str, str]:
 
 def _number(name: str) -> int:
     if not name.isdecimal():
-        raise UsageError(f"{name!r} is no number of a label, and the model knows no names")
+        raise UsageError(f"{name!r} is not a label id; this model has no label names")
     return int(name)

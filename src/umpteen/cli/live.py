@@ -1,4 +1,4 @@
-"""Texts to be labelled: those of a file, or those that arrive on stdin, for as long as they do."""
+"""Texts to be labelled: from a file, or from stdin as they arrive."""
 
 import os
 import select
@@ -24,10 +24,10 @@ _LINE_BY_LINE = (_LINES, "jsonl", "fasttext")
 
 
 def stream_texts(path: Path, reading: Reading) -> Iterator[Samples]:
-    """Yield texts in batches; on stdin, a line is answered as soon as it is there.
+    """Yield texts in batches; lines of stdin are yielded as soon as they arrive.
 
-    What looks like none of the formats is taken as plain lines of text. Labels are passed over,
-    whatever they look like: a file of answers may come again.
+    If no format is recognised, every line is a text. Labels are ignored, whatever they look like,
+    so the output of `predict` can be its input.
     """
     if is_stdin(path):
         yield from _stream_stdin(stdin_descriptor(), reading)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read_matrices(file: Path, reading: Reading, classifier: Any) -> "Samples":
-    """Return the samples of a file, as wide as the model: svmlight files end at their last id."""
+    """Return the samples of a file, with as many columns as the model has features."""
     samples = reading.read(file)
     if samples.X is None:
         raise UsageError(
@@ -28,11 +28,13 @@ def read_matrices(file: Path, reading: Reading, classifier: Any) -> "Samples":
 def answer_matrix(
     classifier: Any, file: Path, reading: Reading, k: int | None, threshold: float | str | None
 ) -> Iterator[tuple["Samples", list[Any]]]:
-    """Yield the samples of a file and the numbers of their labels, with scores."""
+    """Yield the samples of a file and the ids of their labels, with scores."""
     from umpteen.tagger.tagger import _K, _K_BY_THRESHOLD
 
     if isinstance(threshold, str):
-        raise UsageError(f"--threshold {threshold} needs a model of texts; give a score, as 0.7")
+        raise UsageError(
+            f"--threshold {threshold} needs a model of texts; give a score such as 0.7"
+        )
     samples = read_matrices(file, reading, classifier)
     top = classifier.predict_topk(samples.X, k or (_K if threshold is None else _K_BY_THRESHOLD))
     top = top if threshold is None else top.cut(threshold)

@@ -41,7 +41,7 @@ def load_model(path: Path, verify: bool | None = None) -> Any:
     note_compiling(_OF_ANSWERS)
     model = load(path, verify=verify)
     if not is_tagger(model) and not isinstance(model, ExtremeClassifier):
-        raise UsageError(f"{path} holds a {type(model).__name__}, which is not a model of labels")
+        raise UsageError(f"{path} holds a {type(model).__name__}, which does not predict labels")
     return model
 
 
@@ -75,11 +75,11 @@ def changed(path: Path, output: Path | None, verify: bool | None) -> Iterator[An
 
 
 def check_validated(tagger: "Tagger") -> None:
-    """Refuse a model without a validation split, on which goals are reached."""
+    """Refuse a model without a validation split, on which thresholds are chosen."""
     if tagger.validated_ is not None:
         return
     reason = (
-        "the model was fitted on too few texts for a validation split (which takes 50)"
+        "the model was fitted on too few texts for a validation split (it needs 50)"
         if tagger.calibrate
         else "the model was fitted with --no-calibrate, which draws no validation split"
     )
@@ -97,12 +97,12 @@ def is_tagger(model: Any) -> bool:
 
 
 def check_free(folder: Path) -> None:
-    """Refuse what `save` would refuse, before hours of training rather than after."""
+    """Refuse folders that `save` would refuse, before training rather than after."""
     if folder.is_symlink() and not folder.exists():
         raise UsageError(f"{folder} is a broken link: choose another --output")
     place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not place.is_dir():
-        raise UsageError(f"{place} is a file; a model needs a folder: choose another --output")
+        raise UsageError(f"{place} is a file, but a model needs a folder: choose another --output")
     if not os.access(place, os.W_OK):
         raise UsageError(f"{place} cannot be written to: choose another --output")
     names = os.listdir(place) if place == folder else []

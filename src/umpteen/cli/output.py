@@ -1,4 +1,4 @@
-"""Results on stdout: for eyes on a terminal, as JSON for programs."""
+"""Results on stdout: tables on a terminal, JSON for programs."""
 
 import json
 import sys
@@ -17,12 +17,12 @@ Json = Annotated[
 
 
 def wants_json(choice: bool | None) -> bool:
-    """Return what was asked for, or else what suits whoever reads stdout."""
+    """Return the choice, or by default whether stdout is not a terminal."""
     return not sys.stdout.isatty() if choice is None else choice
 
 
 def show(record: Mapping[str, Any], choice: bool | None, rendered: Any = None) -> None:
-    """Print one result: as a line of JSON, or what stands for it on a terminal."""
+    """Print one result: as a line of JSON, or as a table."""
     if wants_json(choice):
         print(as_line(record))
     elif rendered is not None:
@@ -46,7 +46,7 @@ def as_line(record: Mapping[str, Any]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text in a form that is safe to print on a terminal."""
+    """Return a text on one line, without characters that cannot be printed."""
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
@@ -56,7 +56,7 @@ def size_on_disk(folder: Path) -> int:
 
 
 def readable_size(n_bytes: float) -> str:
-    """Return a number of bytes as people read it.
+    """Return a number of bytes in readable form.
 
     >>> readable_size(2_450_000), readable_size(12)
     ('2.5 MB', '12 bytes')
@@ -69,7 +69,7 @@ def readable_size(n_bytes: float) -> str:
 
 
 def readable_time(seconds: float) -> str:
-    """Return a number of seconds as people read it.
+    """Return a number of seconds in readable form.
 
     >>> readable_time(3.14), readable_time(600)
     ('3.1 s', '10 min')

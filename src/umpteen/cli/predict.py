@@ -34,7 +34,7 @@ def predict(
             "-k",
             metavar="N",
             min=1,
-            help="Most labels per text.",
+            help="Maximum number of labels per text.",
             show_default="5; 20 with --threshold",
         ),
     ] = None,
@@ -42,28 +42,28 @@ def predict(
         str | None,
         typer.Option(
             metavar="WHAT",
-            help="Only labels this probable: 0.7; or 'tuned', as `umpteen tune` chose; or a goal: "
-            "precision@0.9, recall@0.8, micro_f1.",
+            help="Minimum probability, such as 0.7; or 'tuned', as chosen by `umpteen tune`; or a "
+            "goal: precision@0.9, recall@0.8, micro_f1.",
         ),
     ] = None,
     min_labels: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Fewest labels per text, sure or not.")
+        int, typer.Option(min=0, metavar="N", help="Minimum number of labels per text.")
     ] = 0,
     broader: Annotated[
         Broader,
         typer.Option(help="Broader labels of the vocabulary: keep, drop, or add them all."),
     ] = Broader.keep,
     no_text: Annotated[
-        bool, typer.Option("--no-text", help="Leave the texts out of the answers.")
+        bool, typer.Option("--no-text", help="Leave texts out of the output.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write JSONL there, once all is done."),
+        typer.Option("-o", "--output", metavar="FILE", help="Write JSONL to this file instead."),
     ] = None,
     verify: Verify = None,
     json: Json = None,
 ) -> None:
-    """Give labels to texts.
+    """Predict the labels of texts.
 
     \b
     Examples:
@@ -71,13 +71,13 @@ def predict(
       umpteen predict model/ new.jsonl --threshold 0.7 > labels.jsonl
       echo "Why does my bread collapse?" | umpteen predict model/ -
     \b
-    FILE is in any format that fit takes, labels or not, or plain lines of text. Stdin is answered
-    line by line, for as long as it goes on. Out comes a line for each text, in their order:
+    FILE is in any format that fit reads, with or without labels, or plain lines of text. Stdin is
+    answered line by line until it ends. The output has a line for each text, in the same order:
       {"text": "Why does my bread collapse?", "labels": [{"label": "bread", "score": 0.87}]}
     """
     loaded = load_model(model, verify)
     if is_stdin(file) and os.isatty(stdin_descriptor()):
-        say("type a text and press Enter; Ctrl-D ends")
+        say("type a text and press Enter; Ctrl-D stops")
     limits = Limits(k, _threshold(threshold), min_labels, broader.value)
     records = _records(loaded, file, reading, limits)
     if no_text:
@@ -144,7 +144,7 @@ def _answer_texts(
     for samples in stream_texts(file, reading):
         if samples.texts is None:
             raise UsageError(
-                f"the model learned from texts, but {file} holds matrices; if it does not, say "
+                f"the model learned from texts, but {file} holds matrices; if these are texts, use "
                 "--format lines"
             )
         yield samples, tagger.predict(samples.texts, *limits)

@@ -23,7 +23,7 @@ File = Annotated[
 LabelTexts = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help='Texts of the labels: {"label": "bread", "text": "..."} per line.'
+        metavar="FILE", help='Label texts, one per line: {"label": "bread", "text": "..."}.'
     ),
 ]
 EXAMPLE = '{"text": "How do I keep sourdough alive?", "labels": ["bread", "sourdough"]}'
@@ -35,20 +35,20 @@ Format = Enum("Format", {name: name for name in _FORMATS}, type=str)  # type: ig
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a file, as far as the person said."""
+    """How to read a file, as given by the options."""
 
     format: str | None
     options: dict[str, Any]
 
     def read(self, path: Path, **more: Any) -> "Samples":
-        """Read everything that the file holds."""
+        """Read all samples of a file."""
         from umpteen import data
 
         file: Any = Stdin() if is_stdin(path) else path
         return data.read(file, format=self.format, **self.options, **more)
 
     def read_labelled(self, path: Path) -> "Samples":
-        """Read everything that the file holds, which must be some samples with labels."""
+        """Read all samples of a file; they must have labels."""
         samples = self.read(path)
         if len(samples) == 0:
             raise UsageError(f"{path} is empty: expected a line for each text, such as {EXAMPLE}")
@@ -74,12 +74,12 @@ class Reading:
 
 
 class Stdin:
-    """Stdin as it comes; Python's own would not notice Ctrl-C while it gathers what flows in."""
+    """Stdin without a buffer; Python's own would not notice Ctrl-C while it reads."""
 
     name = "stdin"
 
     def read(self, size: int) -> bytes:
-        """Read everything that the file holds."""
+        """Read at most `size` bytes."""
         return os.read(stdin_descriptor(), min(size, _MOST_AT_ONCE))
 
 
@@ -96,7 +96,7 @@ def is_stdin(path: Path) -> bool:
 
 
 def reads_file(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of files; it takes them as one argument, `reading`."""
+    """Give a command the options for files; it gets them as one argument, `reading`."""
 
     @functools.wraps(command)
     def with_reading(**options: Any) -> None:
@@ -130,23 +130,24 @@ def _shared(
         Format | None,
         typer.Option(
             metavar="FORMAT",
-            help="Of the file, where its name does not tell: " + ", ".join(_FORMATS) + ".",
+            help="Format of the file, if its name does not tell: " + ", ".join(_FORMATS) + ".",
         ),
     ] = None,
     text_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Where texts are, if not in 'text'.")
+        str | None, typer.Option(metavar="NAME", help="Column of the texts, if not 'text'.")
     ] = None,
     labels_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Where labels are, if not in 'labels'.")
+        str | None, typer.Option(metavar="NAME", help="Column of the labels, if not 'labels'.")
     ] = None,
     label_separator: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Between labels in a CSV cell, if not '|'.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Separator of labels in a CSV cell, if not '|'."),
     ] = None,
     zero_based: Annotated[
         bool | None,
         typer.Option(
             "--zero-based/--one-based",
-            help="Features of svmlight begin at 0 or 1; by default at 0 if there is a 0.",
+            help="Whether svmlight features start at 0 or 1; by default at 0 if there is a 0.",
         ),
     ] = None,
 ) -> None:

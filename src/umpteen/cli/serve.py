@@ -21,37 +21,41 @@ def serve(
         typer.Argument(metavar="MODEL", help="A folder that `umpteen fit` made, or NAME=FOLDER."),
     ],
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="0.0.0.0 for every address of the machine.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 for any.")] = 8000,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 for a free one.")
+    ] = 8000,
     no_learn: Annotated[
-        bool, typer.Option("--no-learn", help="Take no corrections, and write nothing.")
+        bool, typer.Option("--no-learn", help="Accept no corrections, and write nothing.")
     ] = False,
     state: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="For corrections and versions; else beside each MODEL."
+            metavar="FOLDER",
+            help="Folder for corrections and versions.",
+            show_default="MODEL.serve",
         ),
     ] = None,
     validation: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Unseen texts with labels, to check what is learned."),
+        typer.Option(metavar="FILE", help="Labelled texts to check what is learned."),
     ] = None,
     learn_after: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Corrections that start learning.")
+        int, typer.Option(min=1, metavar="N", help="Learn after N corrections, or ten minutes.")
     ] = 50,
     keep: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Versions of a model that stay on disk.")
+        int, typer.Option(min=1, metavar="N", help="Number of versions to keep on disk.")
     ] = 5,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Return to the version before, and do not serve.")
+        bool, typer.Option("--rollback", help="Return to the previous version, and exit.")
     ] = False,
     to: Annotated[
-        str | None, typer.Option(metavar="VERSION", help="With --rollback: to this version.")
+        str | None, typer.Option(metavar="VERSION", help="With --rollback: return to this version.")
     ] = None,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help=f"Keys that may ask, one a line; or {READ_KEY}."),
+        typer.Option(metavar="FILE", help=f"Keys that may read, one per line; or {READ_KEY}."),
     ] = None,
     learn_key_file: Annotated[
         Path | None,
@@ -59,26 +63,26 @@ def serve(
     ] = None,
     origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="URL", help="A host whose pages may ask (CORS); repeat for more."),
+        typer.Option(metavar="URL", help="Host whose pages may send requests (CORS); repeatable."),
     ] = None,
     max_body: Annotated[
-        str, typer.Option(metavar="SIZE", help="Longest body of a request.")
+        str, typer.Option(metavar="SIZE", help="Maximum size of a request body.")
     ] = "10MB",
     max_text: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Longest text, in characters.")
+        int, typer.Option(min=1, metavar="N", help="Maximum length of a text, in characters.")
     ] = 1_000_000,
     max_waiting: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Texts in the queue; others get 429.")
+        int, typer.Option(min=1, metavar="N", help="Maximum texts in the queue; beyond it, 429.")
     ] = 1024,
     timeout: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="For a whole request.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Maximum time for a request.")
     ] = 30.0,
-    log_json: Annotated[bool, typer.Option("--log-json", help="Lines of log as JSON.")] = False,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Write log lines as JSON.")] = False,
     log_texts: Annotated[
-        bool, typer.Option("--log-texts", help="Write texts to the log, too.")
+        bool, typer.Option("--log-texts", help="Write texts to the log as well.")
     ] = False,
 ) -> None:
-    """Answer over HTTP, with a page for people who tag.
+    """Serve models over HTTP, with a page to review suggestions.
 
     \b
     Examples:
@@ -86,14 +90,15 @@ def serve(
       umpteen serve recipes=models/7/ news=models/12/ --port 8080
       umpteen serve model/ --rollback
     \b
-    The page is at http://127.0.0.1:8000, the interface for programs at /docs. Corrections go to
-    MODEL.serve/journal, in lines that `umpteen fit` reads, and are learned in the background.
+    Open http://127.0.0.1:8000 for the page, and /docs for a description of all routes. Corrections
+    are recorded in MODEL.serve/journal, which `umpteen fit` can read. The model learns from them in
+    the background.
     """
     from umpteen.limits import parse_size
     from umpteen.serve import Settings
 
     if validation is not None and len(models) > 1:
-        raise UsageError("--validation is for one model: serve each with a server of its own")
+        raise UsageError("--validation works with one model only: start a server for each model")
     size = parse_size(max_body)
     if not size:
         raise UsageError(f"--max-body {max_body!r} is not a size; expected one such as 10MB")
@@ -115,7 +120,8 @@ def _run(models: Any, host: str, port: int, settings: "Settings", state: Path | 
 
     note_compiling(4)
     if host not in _LOOPBACK and not settings.read_keys:
-        say(f"warning: whoever reaches {host} may ask and teach; --api-key-file changes that")
+        teaches = " and teach" if settings.learns and not settings.learn_keys else ""
+        say(f"warning: anyone who reaches {host} may read{teaches}: set keys with --api-key-file")
     run(open_models(models, settings, state), host, port, settings)
 
 
@@ -123,10 +129,10 @@ def _roll_back(models: list[str], settings: "Settings", state: Path | None, to: 
     from umpteen.serve.running import open_models
 
     if len(models) > 1:
-        raise UsageError("--rollback is for one model at a time")
+        raise UsageError("--rollback works with one model at a time")
     (model,) = open_models(models, settings, state).values()
     before = model.snapshot.version
-    say(f"{model.name}: from {before} back to {model.roll_back(to).version}")
+    say(f"{model.name}: rolled back to {model.roll_back(to).version} (from {before})")
 
 
 def _keys(file: Path | None, variable: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a person chooses, in the words of the classifier."""
+"""Options of the classifier."""
 
 import re
 from typing import TYPE_CHECKING, Annotated
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 Trees = Annotated[
-    int, typer.Option(min=1, metavar="N", help="More trees are a little better, larger and slower.")
+    int,
+    typer.Option(min=1, metavar="N", help="Number of trees; more are slightly better, but slower."),
 ]
 Jobs = Annotated[
-    int, typer.Option(metavar="N", help="Threads; -1 for every core. Any number, same model.")
+    int, typer.Option(metavar="N", help="Threads; -1 for all cores. The result is the same.")
 ]
 Prune = Annotated[
     float,
     typer.Option(
-        min=0, metavar="N", help="Smallest weight to keep; 0.2 makes models a third smaller."
+        min=0, metavar="N", help="Drop smaller weights; 0.2 makes models a third smaller."
     ),
 ]
 
@@ -39,7 +40,7 @@ def new_classifier(
 
 
 def in_shares(text: str) -> str:
-    """Return percent as shares of one.
+    """Return a text with percentages as fractions.
 
     >>> in_shares("70%"), in_shares("precision@92.5 %"), in_shares("0.7")
     ('0.7', 'precision@0.925', '0.7')

@@ -1,7 +1,7 @@
-"""Models behind HTTP: suggestions, explanations, learning from corrections, and a page for people.
+"""An HTTP server for models: suggestions, explanations, learning from corrections, and a web page.
 
-`umpteen serve MODEL` starts it; `create_app` is for those who bring their own ASGI server. Needs
-the extra `serve` (FastAPI, uvicorn), which is imported only when it is used.
+`umpteen serve MODEL` starts it; use `create_app` with your own ASGI server. This needs the extra
+`serve` (FastAPI, uvicorn), which is imported only when it is used.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,6 +1,6 @@
-"""Annif's own routes, so that its `http` backend and its clients work unchanged.
+"""The routes of Annif, so that its `http` backend and its clients work unchanged.
 
-A project is a model. A subject has the URI of the vocabulary; without one, its URI is the label.
+A project is a model. Subjects have the URIs of the vocabulary; without one, the URI is the label.
 """
 
 from typing import Annotated, Any
@@ -49,15 +49,15 @@ def annif_routes(server: Server) -> APIRouter:
     """Return the routes that Annif has."""
     router, models = APIRouter(prefix="/v1/projects", tags=["Annif"]), server.models
 
-    @router.get("", summary="All projects")
+    @router.get("", summary="List all projects")
     async def list_projects() -> Response:
         return answer({"projects": [_project(model) for model in models.values()]})
 
-    @router.get("/{project}", summary="A project")
+    @router.get("/{project}", summary="Describe a project")
     async def show_project(project: str) -> Response:
         return answer(_project(models[project]))
 
-    @router.post("/{project}/suggest", summary="Subjects of a text, sent as a form")
+    @router.post("/{project}/suggest", summary="Suggest subjects for a text (a form)")
     async def suggest(
         project: str,
         text: Annotated[Text, Form()],
@@ -68,7 +68,7 @@ def annif_routes(server: Server) -> APIRouter:
         (tags,) = await server.suggest(snapshot, [text], _k(limit), threshold)
         return answer({"results": _subjects(snapshot, tags[:limit])})
 
-    @router.post("/{project}/suggest-batch", summary="Subjects of many texts")
+    @router.post("/{project}/suggest-batch", summary="Suggest subjects for several texts")
     async def suggest_batch(
         project: str,
         asked: Documents,

@@ -1,4 +1,4 @@
-"""The application: routes, and what every request passes through."""
+"""The application: routes and middleware."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ PAGE = Path(__file__).parent / "page"
 
 
 def create_app(models: Models, settings: Settings | None = None) -> FastAPI:
-    """Return the application, ready for any ASGI server."""
+    """Return an application for any ASGI server."""
     server = Server(models, settings or Settings())
     app = FastAPI(
         title="umpteen",
@@ -59,17 +59,17 @@ def _add_middleware(app: FastAPI, server: Server) -> None:
 
 
 def _add_health(app: FastAPI, server: Server) -> None:
-    @app.get("/livez", tags=["health"], summary="Whether the process answers")
+    @app.get("/livez", tags=["health"], summary="Whether the process is alive")
     async def live() -> Response:
         return answer({"status": "alive"})
 
-    @app.get("/readyz", tags=["health"], summary="Whether models are loaded and nothing ends")
+    @app.get("/readyz", tags=["health"], summary="Whether the server is ready for requests")
     async def ready() -> Response:
         if not server.is_ready:
-            raise Refusal(503, "the server is starting or ending", {"Retry-After": "1"})
+            raise Refusal(503, "the server is starting or shutting down", {"Retry-After": "1"})
         return answer({"status": "ready", "models": list(server.models)})
 
-    @app.get("/metrics", tags=["health"], summary="Figures for Prometheus")
+    @app.get("/metrics", tags=["health"], summary="Metrics for Prometheus")
     async def metrics() -> Response:
         return server.metrics.response()
 

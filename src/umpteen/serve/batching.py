@@ -1,7 +1,7 @@
-"""Texts of concurrent requests, answered together: one thread, a bounded queue, no waiting.
+"""Batches of texts from concurrent requests: one thread, a bounded queue, no delay.
 
-While a batch is being answered, the texts of other requests gather; the next batch takes them.
-So a lone request is answered at once, and a hundred at a time become a few batches.
+While one batch is computed, the texts of other requests form the next one. So a single request is
+answered at once, and a hundred concurrent requests become a few batches.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from umpteen.tagger.thresholds import Threshold
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Texts of one request, for one version of a model, and who waits for the answer."""
+    """The texts of one request, for one version of a model, and the future for the answer."""
 
     snapshot: Snapshot
     texts: list[str]
@@ -34,17 +34,17 @@ class Asked:
 
     @property
     def kind(self) -> tuple[int, int]:
-        """What requests have in common that one prediction can answer."""
+        """A key that is equal for requests that one prediction can answer."""
         return id(self.snapshot), self.snapshot.width(self.k)
 
     @property
     def cut(self) -> tuple[int, str]:
-        """What requests have in common that want as many labels."""
+        """A key that is equal for requests with the same `k` and threshold."""
         return self.k, repr(self.threshold)
 
 
 class Batcher:
-    """Answers texts in batches, in the order in which they came."""
+    """A queue that answers texts in batches, in order of arrival."""
 
     def __init__(
         self, settings: Settings, observe: Callable[[int], None] = lambda n_texts: None
@@ -88,7 +88,7 @@ class Batcher:
                 await loop.run_in_executor(self._thread, answer_together, batch, loop)
 
     def close(self) -> None:
-        """Let the thread end after what it is doing."""
+        """Let the thread end after the current batch."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _next(self) -> list[Asked]:

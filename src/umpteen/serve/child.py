@@ -1,8 +1,8 @@
 """The process that learns: `python -m umpteen.serve.child '{"state": ...}'`.
 
-It reads the journal and the current version, and adds a version if that is not worse. It prints
-the outcome as a line of JSON and changes nothing else: the server chooses the version. It ends when
-the server does; nothing is lost by that. So learning takes no time from answers but a core's.
+It reads the journal and the current version, and adds a new version if that is not worse. It prints
+the outcome as a line of JSON and changes nothing else: the server chooses the version. It exits
+when the server does, and nothing is lost. As a separate process, it does not block requests.
 """
 
 import json
@@ -18,7 +18,7 @@ _NICE = 5  # answers come first
 
 
 def main(arguments: list[str]) -> None:
-    """Learn as the server asks, in one object of JSON."""
+    """Learn as the server asks in a JSON object, the only argument."""
     asked = json.loads(arguments[0])
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if hasattr(os, "nice"):

@@ -1,4 +1,4 @@
-"""Connections: uvicorn's, with limits on heads of requests and on silence before them."""
+"""Connections of uvicorn, with limits on the size of request headers and on their time."""
 
 from asyncio import TimerHandle, Transport
 from typing import Any
@@ -10,14 +10,14 @@ _PATIENCE = 20.0  # seconds until the head of a request is there
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed if the head of a request takes too long, or is too large."""
+    """A connection that is closed if request headers take too long or are too large."""
 
     _timer: TimerHandle | None = None
     _n_head = 0
     _in_head = True
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Wait for the first request, but not for ever."""
+        """Wait for the first request, up to a limit."""
         super().connection_made(transport)
         self._timer = self.loop.call_later(_PATIENCE, self._give_up)
 
@@ -27,17 +27,17 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count the bytes of heads."""
+        """Count the bytes of request headers."""
         if self._in_head:
             self._n_head += len(data)
             if self._timer is None:  # of a later request
                 self._timer = self.loop.call_later(_PATIENCE, self._give_up)
         super().data_received(data)
         if self._in_head and self._n_head > _LARGEST_HEAD and not self.transport.is_closing():
-            self.send_400_response("The head of the request is too long.")
+            self.send_400_response("The headers of the request are too large.")
 
     def on_headers_complete(self) -> None:
-        """Leave the time of the request to the application."""
+        """Stop the timer: the application limits the rest of the request."""
         self._in_head = False
         self._stop_timer()
         super().on_headers_complete()
@@ -59,5 +59,5 @@ class Connection(HttpToolsProtocol):
 
 
 def options() -> dict[str, Any]:
-    """Return what uvicorn is told about connections."""
+    """Return the options of uvicorn for connections."""
     return {"http": Connection, "ws": "none", "timeout_keep_alive": 75}

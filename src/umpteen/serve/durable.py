@@ -1,4 +1,4 @@
-"""Small files that survive a kill or a power cut at any moment."""
+"""Small files that survive a kill or a power failure at any moment."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from umpteen.writing import open_to_write
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Replace a file in one step; afterwards it is on disk."""
+    """Replace a file atomically; afterwards it is on disk."""
     with open_to_write(path) as file:
         file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())
         file.flush()
@@ -19,7 +19,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a file, or None if there is none."""
+    """Return the JSON object in a file, or None if there is none."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -50,7 +50,7 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def repair_lines(path: Path) -> None:
-    """Cut off a last line without an end, which a kill left and nobody was told of."""
+    """Cut off an incomplete last line, which a killed process left."""
     with path.open("r+b") as file:
         size = end = file.seek(0, os.SEEK_END)
         while end > 0:
@@ -67,7 +67,7 @@ def repair_lines(path: Path) -> None:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a file of JSON lines; what is no object is passed over."""
+    """Yield the objects in a file of JSON lines; other lines are skipped."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -81,7 +81,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names in a folder survive a power cut."""
+    """Make new files in a folder survive a power failure."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

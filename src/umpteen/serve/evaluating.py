@@ -1,12 +1,12 @@
-"""Whether a model that learned from corrections is better or worse than the one before.
+"""Compare a model that learned from corrections with the model before.
 
-The tagger's own validation split cannot tell: the final model learned from it. Instead there are
+The tagger's own validation split cannot be used: the final model learned from it. Instead there are
 
-- corrections that are never learned: every tenth, by a hash of the text, so that no copy of it is;
-- texts that the operator gave for that (`--validation`), which no model has seen;
-- a fifth of the training texts that the model kept. For this comparison, the labels that are
-  concerned are learned twice without these texts, with the corrections and without them. So the
-  score tells what the corrections do to texts like those of the training, which nobody corrected.
+- corrections that are never learned: one in ten, by a hash of the text, so all copies of it;
+- texts that the operator gives (`--validation`), which no model has seen;
+- a fifth of the training texts that the model kept. For this comparison, the affected labels are
+  trained twice without these texts, with the corrections and without them. The score shows what
+  the corrections do to texts like the training texts, which nobody corrected.
 """
 
 from copy import copy
@@ -42,7 +42,7 @@ class Check:
 
     @classmethod
     def of(cls, before: FloatArray, after: FloatArray) -> "Check":
-        """Return what the scores of each text say together."""
+        """Return the means and the standard error of the scores of each text."""
         n = len(before)
         error = float(np.std(after - before, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
         first, second = (float(np.mean(scores)) if n else 0.0 for scores in (before, after))
@@ -50,7 +50,7 @@ class Check:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the score falls by more than chance explains."""
+        """Whether the score falls by more than chance can explain."""
         fall = self.before - self.after
         return self.n_texts >= _FEWEST and fall > max(_TOLERANCE, _ERRORS * self.error)
 
@@ -58,9 +58,9 @@ class Check:
 def compare_on_texts(
     before: Tagger, after: Tagger, texts: list[str], labels: list[list[str]]
 ) -> Check:
-    """Compare two models on texts that neither has learned from; texts without labels say nothing.
+    """Compare two models on texts that neither has learned from; texts without labels are ignored.
 
-    A label that a model does not know is relevant all the same, and missed.
+    A label that a model does not know is still relevant, and counts as missed.
     """
     Y = after.label_names_.with_unknown(labels).matrix(labels)
     scores = [ndcg_of_each(Y, one.predict_topk(texts, _K)) for one in (before, after)]
@@ -68,7 +68,7 @@ def compare_on_texts(
 
 
 def compare_on_kept(tagger: Tagger, new: list[Correction]) -> Check:
-    """Compare what is learned with and without corrections, on kept texts that are left out."""
+    """Compare training with and without corrections, on kept texts that are left out."""
     texts, labels = [one.text for one in new], [one.labels for one in new]
     concerned = sorted({name for one in new for name in (*one.labels, *one.rejected)})
     rows = _left_out(tagger, concerned, texts)
@@ -85,7 +85,7 @@ def compare_on_kept(tagger: Tagger, new: list[Correction]) -> Check:
 
 
 def without_kept(tagger: Tagger, rows: IntArray) -> Tagger:
-    """Return a copy that never had some of the samples that a tagger kept."""
+    """Return a copy of a tagger without some of its kept samples."""
     replay = tagger.replay_
     rest = np.setdiff1d(np.arange(len(replay)), rows)
     kept_texts = None if replay.texts is None else [replay.texts[row] for row in rest]

@@ -1,4 +1,4 @@
-"""Why a text gets a label, as places in the text."""
+"""Explanations of labels, with positions in the text."""
 
 from collections import defaultdict
 from typing import Any
@@ -13,7 +13,7 @@ _BETWEEN = " | "  # names of a feature that several n-grams share
 
 
 def explain(snapshot: Snapshot, text: str, label: str | None) -> dict[str, Any]:
-    """Return what each word of the text adds to the label's score, and what else counts."""
+    """Return what each word of the text adds to the label's score, and other contributions."""
     tagger = snapshot.tagger
     found = tagger.explain(text, label)
     placed = placed_words(text, getattr(tagger.vectorizer_, "stop_table_", EMPTY))
@@ -36,10 +36,10 @@ def explain(snapshot: Snapshot, text: str, label: str | None) -> dict[str, Any]:
 def share_out(
     found: TagExplanation, placed: list[PlacedWord]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the share of each word in its order, and what has no place in the text.
+    """Return the contribution of each word in order, and those that have no position.
 
-    A feature's contribution is shared out equally among its places, and among the words of an
-    n-gram, so that all shares and all others add up to the margin of the label.
+    The contribution of a feature is split equally among its positions, and among the words of an
+    n-gram, so that all contributions together add up to the margin of the label.
     """
     shares, totals = [0.0] * len(placed), defaultdict[str, float](float)
     other = [{"what": "bias", "contribution": found.bias}] if found.exact else []

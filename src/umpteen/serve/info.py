@@ -1,4 +1,4 @@
-"""What a model is and how good it is, for people who decide whether to trust it."""
+"""The description of a model: settings, quality, and the effect of thresholds."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 def describe(snapshot: Snapshot) -> dict[str, Any]:
-    """Return what is known about a model, ready for JSON, without any path."""
+    """Return the description of a model, ready for JSON, without paths."""
     tagger = snapshot.tagger
     validated = tagger.validated_
     return {
@@ -37,7 +37,7 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def report(validated: ValidatedAnswers) -> dict[str, float]:
-    """Return the metrics of the answers to the validation split."""
+    """Return metrics on the validation split."""
     given = validated.labels >= 0
     n_relevant = max(int(validated.n_relevant.sum()), 1)
     hits = validated.hits & given
@@ -51,7 +51,7 @@ def report(validated: ValidatedAnswers) -> dict[str, float]:
 
 
 def threshold_curve(validated: ValidatedAnswers) -> list[dict[str, float | None]]:
-    """Return what each threshold gives on the validation split; no precision without answers."""
+    """Return precision and recall of each threshold on the validation split."""
     given = validated.labels >= 0
     probabilities = validated.probabilities[given].astype(np.float64)
     order = np.argsort(-probabilities, kind="stable")

@@ -1,7 +1,7 @@
-"""What people corrected: files of JSON lines, one a day, to which lines are only ever appended.
+"""The journal of corrections: append-only files of JSON lines, one per day.
 
-`umpteen fit` reads these files as they are. A line is on disk before its request is answered. A
-kill may leave half a line, which nobody was told of; it is cut off at the next start.
+`umpteen fit` can read these files. A line is on disk before its request is answered. If the process
+is killed, it may leave half a line, whose request was never answered; the next start removes it.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class Correction:
 
     @property
     def is_for_validation(self) -> bool:
-        """Whether the model is never to learn from it; the same for every copy of the text."""
+        """Whether it is set aside for validation; the same for every copy of the text."""
         digest = hashlib.sha256(self.text.encode("utf-8", "replace")).digest()
         return digest[0] % ONE_IN == 0
 
@@ -48,7 +48,7 @@ class Tally:
     removed: Counter[str] = field(default_factory=Counter)
 
     def count(self, correction: Correction) -> None:
-        """Count what a person changed; without suggestions, nothing is known about that."""
+        """Count what a person changed, if the suggestions are known."""
         if correction.suggested is not None:
             self.added.update(set(correction.labels) - set(correction.suggested))
             self.removed.update(correction.rejected)
@@ -64,7 +64,7 @@ class Tally:
 
 
 class Journal:
-    """The corrections of one model, numbered from 1 on; safe for many threads of one process."""
+    """The corrections of one model, numbered from 1; thread-safe within one process."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ class Journal:
             self.last_number = max(self.last_number, correction.number)
 
     def append(self, corrections: Iterable[Correction], version: str) -> int:
-        """Write corrections to disk and return how many; `version` is the model that suggested."""
+        """Write corrections to disk and return how many; `version` is the version in use."""
         given = list(corrections)
         now = datetime.now(UTC)
         with self._lock:
@@ -93,7 +93,7 @@ class Journal:
 
 
 def read_corrections(folder: Path) -> Iterator[Correction]:
-    """Yield all corrections, also while somebody appends more."""
+    """Yield all corrections, also while more are appended."""
     for path in _files(folder):
         for record in read_lines(path):
             correction = _correction(record)

@@ -1,4 +1,4 @@
-"""The labeling interface of a Label Studio project, and what is in its tasks and annotations."""
+"""The labeling interface of a Label Studio project, its tasks and its annotations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _KINDS = ("Choices", "Taxonomy")
 
 @dataclass(frozen=True)
 class Control:
-    """Where labels go (`name`), which text they are of (`to_name`), and where tasks have it."""
+    """The control for labels (`name`), its text (`to_name`), and the field of the text."""
 
     name: str = "labels"
     to_name: str = "text"
@@ -42,7 +42,7 @@ choices=frozenset())
     if not config.strip():
         return Control()
     if "<!DOCTYPE" in config or "<!ENTITY" in config:
-        raise ValueError("it has a document type, which it does not need")
+        raise ValueError("a document type declaration is not allowed")
     root = ElementTree.fromstring(config)  # noqa: S314  no entities but those of XML itself
     values = {tag.get("name"): tag.get("value", "") for tag in root.iter() if tag.get("value")}
     for tag in root.iter():
@@ -93,5 +93,5 @@ def _valid(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Refusal(422, "half of a surrogate pair is not text: send valid Unicode") from None
+        raise Refusal(422, "this text has a lone surrogate: send valid Unicode") from None
     return text

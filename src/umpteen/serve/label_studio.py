@@ -1,8 +1,8 @@
 """The routes of a Label Studio ML backend: predictions for tasks, and learning from annotations.
 
-Label Studio is told `http://HOST:PORT`, which is the first model, or
-`http://HOST:PORT/label-studio/MODEL`. An annotation comes whole with its webhook, so nothing has to
-be fetched from Label Studio, and no access token is needed.
+Its URL is `http://HOST:PORT` for the first model, or `http://HOST:PORT/label-studio/MODEL`. The
+webhook sends the whole annotation, so nothing has to be fetched from Label Studio, and no access
+token is needed.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ class PredictRequest(BaseModel):
 
 
 class WebhookEvent(BaseModel):
-    """What happened in Label Studio."""
+    """An event in Label Studio."""
 
     action: str
     task: dict[str, Any] | None = None
@@ -70,8 +70,8 @@ def label_studio_routes(server: Server) -> APIRouter:
         return answer({"status": "ok", "recorded": await server.record(chosen, [correction])}, 201)
 
     for prefix in prefixes:
-        router.add_api_route(f"{prefix}/health", health, methods=["GET"], summary="Alive")
-        router.add_api_route(f"{prefix}/setup", setup, methods=["POST"], summary="Its version")
+        router.add_api_route(f"{prefix}/health", health, methods=["GET"], summary="Health")
+        router.add_api_route(f"{prefix}/setup", setup, methods=["POST"], summary="Model version")
         router.add_api_route(f"{prefix}/predict", predict, methods=["POST"], summary="Predict")
         router.add_api_route(f"{prefix}/webhook", webhook, methods=["POST"], summary="Learn")
     return router
@@ -85,7 +85,7 @@ def _control(config: str) -> Control:
     try:
         return find_control(config)
     except (ElementTree.ParseError, ValueError) as problem:
-        raise Refusal(422, f"label_config is no labeling interface: {problem}") from None
+        raise Refusal(422, f"label_config is not a valid labeling interface: {problem}") from None
 
 
 def _prediction(control: Control, tags: Tags, version: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Type-ahead over the names of all labels, also of a million."""
+"""Search over the names of all labels while a person types, also with a million labels."""
 
 import re
 from collections.abc import Iterator
@@ -24,19 +24,19 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Found(NamedTuple):
-    """The numbers of the best labels, and how many labels match in all."""
+    """The ids of the best labels, and the number of all labels that match."""
 
     labels: list[int]
     n_matches: int
 
 
 class LabelSearch:
-    """Finds labels by any part of their names, whatever its case and accents.
+    """A search for labels by any part of their names; it ignores case and accents.
 
-    First come labels whose name begins with the query, then those of which a word begins with it,
-    then those that have it anywhere; in each group the most frequent first. A label is found by all
-    names that the vocabulary has for it. Every query looks at every byte, without an index: a
-    million names take 5 to 15 ms, and the memory of the folded names and 16 bytes for each.
+    Labels whose name begins with the query come first, then labels with a word that begins with it,
+    then labels that contain it; within each group, the most frequent come first. A label is found
+    by all names that the vocabulary has for it. Every query scans all names, without an index: a
+    million names take 5 to 15 ms, and the memory of the folded names plus 16 bytes for each.
 
     >>> tagger = Tagger().fit(["a", "b", "c"], [["Crème brûlée"], ["ice cream"], ["bread"]])
     >>> [tagger.labels[i] for i in LabelSearch.of(tagger).find("CREM", 5).labels]
@@ -61,13 +61,13 @@ class LabelSearch:
 
     @property
     def n_bytes(self) -> int:
-        """The memory that the search takes."""
+        """The memory of the search, in bytes."""
         return self._text.nbytes + self._starts.nbytes + self._labels.nbytes
 
     def find(self, query: str, limit: int) -> Found:
-        """Return the best `limit` labels for a query; the most frequent ones for an empty query.
+        """Return the best `limit` labels for a query; for an empty query, the most frequent ones.
 
-        A query of one letter finds names that begin with it.
+        A query of one letter finds only names that begin with it.
         """
         folded = fold(query[:_LONGEST].replace(_END, " ")).strip().encode("utf-8", "replace")
         entries, where = self._entries(np.frombuffer(folded, np.uint8))
@@ -98,7 +98,7 @@ class LabelSearch:
 
 
 def fold(text: str) -> str:
-    """Return a text without the differences that people do not type.
+    """Return a text in lower case, without accents and repeated spaces.
 
     >>> fold("Łódź ÆRØ  Straße")
     'lodz aero strasse'

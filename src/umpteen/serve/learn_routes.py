@@ -1,4 +1,4 @@
-"""The routes that change a model: corrections, learning, reloading, going back."""
+"""The routes that change a model: learn, apply, reload and rollback."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ _PATIENCE = 0.8  # of the time limit, for learning to end while someone waits
 
 
 def learn_routes(server: Server) -> APIRouter:
-    """Return the routes that teach."""
+    """Return the routes that change a model."""
     router, models = APIRouter(tags=["learning"]), server.models
 
     @router.post("/v1/{model}/learn", response_model=Recorded, summary="Record corrections")
@@ -37,7 +37,7 @@ def learn_routes(server: Server) -> APIRouter:
             return answer({"running": True}, 202)
         outcome = task.result()
         if outcome is None:
-            raise Refusal(500, "learning failed; the log of the server says why")
+            raise Refusal(500, "learning failed: see the log of the server")
         return answer(
             {
                 "running": False,
@@ -48,7 +48,7 @@ def learn_routes(server: Server) -> APIRouter:
             }
         )
 
-    @router.post("/v1/{model}/reload", summary="Take the model that is in the folder now")
+    @router.post("/v1/{model}/reload", summary="Load the model again if its folder has changed")
     async def reload(model: str) -> Response:
         served = models[model]
         changed = await _changing(served.reload)
@@ -79,5 +79,5 @@ def _conflict(problem: Exception) -> Refusal:
         return Refusal(409, str(problem))
     kind = type(problem).__name__
     return Refusal(
-        409, f"the model cannot be loaded ({kind}), so the old one goes on; the log says why"
+        409, f"the model cannot be loaded ({kind}), so the old one stays in use: see the log"
     )

@@ -1,4 +1,4 @@
-"""Learning from the journal: what is new is learned by a copy, which is compared to the model."""
+"""Learning from the journal: a copy learns new corrections and is compared with the model."""
 
 import warnings
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from umpteen.tagger import Tagger
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of learning: a new version, or the old one and the `reason` for that."""
+    """The outcome of learning: a new version, or the old one and the `reason` for keeping it."""
 
     time: str
     version: Version
@@ -42,13 +42,13 @@ class Outcome:
 
 
 def learn(state: Path, current: Version, last: int, validation: Path | None = None) -> Outcome:
-    """Learn from corrections up to number `last` that `current` has not looked at."""
+    """Learn from corrections up to number `last` that `current` has not processed."""
     versions = Versions(state / "versions")
     recorded = [one for one in read_corrections(state / "journal") if one.number <= last]
     new = latest(one for one in recorded if current.waits(one.number) and not one.is_for_validation)
     looked_at = replace(current, position=last)
     if not new:
-        return nothing_to_learn(looked_at)
+        return nothing_to_learn(looked_at, "all new corrections are set aside for validation")
     before: Tagger = storage.load(versions.path(current.version))
     aside = latest(
         one for one in recorded if one.is_for_validation and not current.is_undone(one.number)
@@ -73,13 +73,13 @@ def learn(state: Path, current: Version, last: int, validation: Path | None = No
     return Outcome(now(), about, len(new), reason is None, reason, unseen, kept)
 
 
-def nothing_to_learn(version: Version) -> Outcome:
-    """Return what comes of learning when no correction is new."""
-    return Outcome(now(), version, 0, applied=False, reason="there is nothing to learn")
+def nothing_to_learn(version: Version, why: str = "there are no new corrections") -> Outcome:
+    """Return the outcome of learning without corrections to learn from."""
+    return Outcome(now(), version, 0, applied=False, reason=f"nothing to learn: {why}")
 
 
 def latest(corrections: Iterable[Correction]) -> list[Correction]:
-    """Return the last correction of each text, in the order in which they came."""
+    """Return the last correction of each text, in order of arrival."""
     by_text = {one.text: one for one in corrections}
     return sorted(by_text.values(), key=lambda one: one.number)
 
@@ -105,8 +105,8 @@ def _for_validation(
 def _verdict(unseen: Check, kept: Check) -> str | None:
     """Why the result is worse, or None."""
     for check, what in (
-        (unseen, "texts that it did not learn from"),
-        (kept, "training texts that it left out for this"),
+        (unseen, "texts set aside for validation"),
+        (kept, "training texts left out for this check"),
     ):
         if check.is_worse:
             return (

@@ -1,4 +1,4 @@
-"""Limits on what a client may send, and on how long it may take."""
+"""Limits on the size of requests, and on the time that they take."""
 
 import asyncio
 
@@ -13,14 +13,14 @@ _BODIES = 25  # of the largest size, that may be in memory at once
 
 
 class Limits:
-    """Refuses bodies that are too large or too slow, and requests that take too long."""
+    """Middleware that refuses bodies that are too large, and requests that take too long."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
         self._n_bytes = 0  # of all bodies in memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, unless or until it breaks a limit."""
+        """Pass a request on, until it exceeds a limit."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -46,7 +46,7 @@ class Limits:
             self._n_bytes -= body.n_bytes
 
     def take(self, n_bytes: int, body: "_Body") -> None:
-        """Count bytes of a body; refuse it if it, or all of them together, get too large."""
+        """Count bytes of a body; refuse it if this body or all bodies together are too large."""
         body.n_bytes += n_bytes
         self._n_bytes += n_bytes
         self._check_size(body.n_bytes)
@@ -61,14 +61,14 @@ class Limits:
     def _check_size(self, n_bytes: int) -> None:
         most = self._settings.max_body
         if n_bytes > most:
-            reason = f"the body is longer than {most:,} bytes, the limit: send fewer texts at once"
+            reason = f"the body exceeds the limit of {most:,} bytes: send fewer texts at once"
             raise Refusal(413, reason, _CLOSE)
 
     def _late(self, body: "_Body") -> Refusal:
         seconds = f"{self._settings.timeout:g} s"
         if not body.is_complete:
             return Refusal(408, f"the request did not arrive within {seconds}", _CLOSE)
-        reason = f"this took longer than {seconds}, the limit: ask again later, or for less"
+        reason = f"the request took longer than {seconds}: try again later, or send fewer texts"
         return Refusal(503, reason, {"Retry-After": "1"})
 
 

@@ -1,4 +1,4 @@
-"""Figures for Prometheus, and one line of log for each request."""
+"""Metrics for Prometheus, and one log line for each request."""
 
 import json
 import logging
@@ -19,13 +19,13 @@ _TEXTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Metrics:
-    """What is counted; each application has its own registry."""
+    """The metrics of an application, in a registry of its own."""
 
     def __init__(self, models: Models, n_waiting: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self.seconds = Histogram(
-            "umpteen_request_seconds", "Time from the head of a request to the end of its answer.",
+            "umpteen_request_seconds", "Time from a request's headers to the end of its response.",
             ["route"], buckets=_SECONDS, registry=self.registry,
         )  # fmt: skip
         self.requests = Counter(
@@ -33,10 +33,10 @@ class Metrics:
             registry=self.registry,
         )  # fmt: skip
         self.texts = Counter(
-            "umpteen_texts", "Texts that got labels.", ["model"], registry=self.registry
+            "umpteen_texts", "Texts that were answered.", ["model"], registry=self.registry
         )
         self.batch = Histogram(
-            "umpteen_batch_texts", "Texts that were answered together.", buckets=_TEXTS,
+            "umpteen_batch_texts", "Texts per batch.", buckets=_TEXTS,
             registry=self.registry,
         )  # fmt: skip
         Gauge("umpteen_waiting_texts", "Texts in the queue.", registry=self.registry).set_function(
@@ -45,7 +45,7 @@ class Metrics:
         self.registry.register(_OfModels(models))
 
     def response(self) -> Response:
-        """Return all figures in the format of Prometheus."""
+        """Return all metrics in the format of Prometheus."""
         return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -57,7 +57,7 @@ class _OfModels:
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         version = GaugeMetricFamily(
-            "umpteen_model", "The version that answers.", labels=["model", "version"]
+            "umpteen_model", "The version in use.", labels=["model", "version"]
         )
         labels = GaugeMetricFamily("umpteen_labels", "Labels of a model.", labels=["model"])
         corrections = GaugeMetricFamily(
@@ -75,13 +75,13 @@ class _OfModels:
 
 
 class Watch:
-    """Measures and logs every request, without the texts in it."""
+    """Middleware that measures and logs every request, without its texts."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and note what came of it."""
+        """Pass a request on, and record its status and time."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

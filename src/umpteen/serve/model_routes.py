@@ -1,4 +1,4 @@
-"""The routes of models: what they are, what they suggest, and why."""
+"""The routes that read a model: description, suggestions, explanations, labels."""
 
 from typing import Any
 
@@ -22,9 +22,9 @@ from umpteen.serve.snapshot import Snapshot
 
 
 def suggest_routes(server: Server) -> APIRouter:
-    """Return the route that most requests are for, twice: quick, and as OpenAPI describes it.
+    """Return the route for suggestions twice: a quick one, and one that OpenAPI describes.
 
-    The quick one goes before and does the same; FastAPI takes twice as long to call a function.
+    Both do the same, and the quick one comes first: FastAPI takes twice as long for a call.
     """
     router, models = APIRouter(tags=["models"]), server.models
 
@@ -36,7 +36,7 @@ def suggest_routes(server: Server) -> APIRouter:
     route = Route("/v1/{model}/suggest", quick, methods=["POST"], include_in_schema=False)
     router.routes.append(route)
 
-    @router.post("/v1/{model}/suggest", response_model=Suggestions, summary="Labels for texts")
+    @router.post("/v1/{model}/suggest", response_model=Suggestions, summary="Suggest labels")
     async def suggest(model: str, asked: SuggestRequest) -> Response:
         snapshot = models[model].snapshot
         found = await server.suggest(snapshot, _texts(asked), asked.k, asked.threshold)
@@ -47,24 +47,24 @@ def suggest_routes(server: Server) -> APIRouter:
 
 
 def model_routes(server: Server) -> APIRouter:
-    """Return the routes that read."""
+    """Return the other routes that read a model."""
     router, models = APIRouter(tags=["models"]), server.models
 
-    @router.get("/v1", response_model=ModelList, summary="All models")
+    @router.get("/v1", response_model=ModelList, summary="List all models")
     async def list_models() -> Response:
         return answer({"models": [_summary(model) for model in models.values()]})
 
-    @router.get("/v1/{model}", response_model=ModelInfo, summary="What a model is, and how good")
+    @router.get("/v1/{model}", response_model=ModelInfo, summary="Settings and quality of a model")
     async def model_info(model: str) -> Response:
         return answer(await server.aside(_info, models[model], server))
 
-    @router.post("/v1/{model}/explain", response_model=Explanation, summary="Why this label")
+    @router.post("/v1/{model}/explain", response_model=Explanation, summary="Explain a label")
     async def explain_label(model: str, asked: ExplainRequest) -> Response:
         snapshot = models[model].snapshot
         server.check_texts([asked.text])
         return answer(await server.aside(explain, snapshot, asked.text, asked.label))
 
-    @router.get("/v1/{model}/labels", response_model=FoundLabels, summary="Labels by name")
+    @router.get("/v1/{model}/labels", response_model=FoundLabels, summary="Find labels by name")
     async def find_labels(
         model: str,
         q: str = Query("", max_length=1000, description="Any part of a name."),
@@ -77,7 +77,7 @@ def model_routes(server: Server) -> APIRouter:
 
 def _texts(asked: SuggestRequest) -> list[str]:
     if (asked.text is None) == (asked.texts is None):
-        raise Refusal(422, "give either text, one text, or texts, a list of them")
+        raise Refusal(422, "give either `text` (one text) or `texts` (a list)")
     return [asked.text] if asked.text is not None else asked.texts or []
 
 

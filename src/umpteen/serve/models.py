@@ -1,4 +1,4 @@
-"""The models that are served, by name; each may be replaced while requests run."""
+"""The served models by name; each can be replaced while requests run."""
 
 import re
 import threading
@@ -19,9 +19,9 @@ _NAME = re.compile(r"[\w.+-]{1,100}")
 
 
 class ServedModel:
-    """A model folder, the version that answers now, and how it is replaced.
+    """A model folder, the version in use, and how it is replaced.
 
-    `snapshot` is replaced in one step; whoever took the old one keeps it. Without a `state`, the
+    `snapshot` is replaced in one step; a running request keeps the old one. Without a `state`, the
     model does not learn, and nothing is written.
     """
 
@@ -37,7 +37,7 @@ class ServedModel:
         return self.state is not None and len(self.snapshot.tagger.replay_) > 0
 
     def reload(self) -> bool:
-        """Take the model that is in the folder now; return whether it is another one."""
+        """Load the model again if its folder has changed; return whether it has."""
         with self._changing:
             if self.state is None:
                 return self._swap(Snapshot.load(self.name, self.folder), self.current)
@@ -47,7 +47,7 @@ class ServedModel:
             return self._swap(self._load(current), current)
 
     def adopt(self, outcome: Outcome, learned_from: Version) -> bool:
-        """Take what came of learning, unless the model was replaced meanwhile."""
+        """Use the outcome of learning, unless the model was replaced meanwhile."""
         state = self.writable_state()
         with self._changing:
             if self.current is not learned_from:
@@ -71,7 +71,7 @@ class ServedModel:
             return target
 
     def versions(self) -> list[dict[str, Any]]:
-        """Return all versions that are on disk, the newest first."""
+        """Return all versions on disk, newest first."""
         answering = self.snapshot
         if self.state is None:
             listed = [replace(self.current, version=answering.version, time=answering.trained)]
@@ -83,11 +83,9 @@ class ServedModel:
         ]
 
     def writable_state(self) -> State:
-        """Return the state, or refuse: a model without one is not changed."""
+        """Return the state; refuse if the model has none, as it cannot be changed."""
         if self.state is None:
-            raise Refusal(
-                403, f"{self.name} is served with --no-learn: nothing about it can be changed here"
-            )
+            raise Refusal(403, f"{self.name} is served with --no-learn, so it cannot be changed")
         return self.state
 
     def _load(self, version: Version) -> Snapshot:
@@ -103,7 +101,7 @@ class ServedModel:
 
 
 class Models(Mapping[str, ServedModel]):
-    """All models that are served, in the order in which they were given."""
+    """All served models, in the order in which they were given."""
 
     def __init__(self, served: Iterable[ServedModel]) -> None:
         self._served = {model.name: model for model in served}
@@ -111,7 +109,7 @@ class Models(Mapping[str, ServedModel]):
     def __getitem__(self, name: str) -> ServedModel:
         if name not in self._served:
             names = ", ".join(self._served)
-            raise Refusal(404, f"there is no model {name[:100]!r}; there are: {names}")
+            raise Refusal(404, f"there is no model {name[:100]!r}; the models are {names}")
         return self._served[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -122,7 +120,7 @@ class Models(Mapping[str, ServedModel]):
 
 
 def named_folders(given: Iterable[str]) -> dict[str, Path]:
-    """Return the folders of models by name: that of the folder, or as in `name=folder`.
+    """Return the folders by model name: `name` of `name=folder`, or the name of the folder.
 
     >>> named_folders(["models/recipes", "news=/data/model-7"])
     {'recipes': PosixPath('models/recipes'), 'news': PosixPath('/data/model-7')}
@@ -134,13 +132,12 @@ def named_folders(given: Iterable[str]) -> dict[str, Path]:
             folder, name = one, Path(one).resolve().name
         if not _NAME.fullmatch(name) or name in RESERVED:
             raise ParameterError(
-                f"{name!r} cannot be the name of a model; expected letters, digits, '.', '_' and "
-                f"'-', and not {' or '.join(RESERVED)}: give it another, as in name={folder}"
+                f"{name!r} cannot be the name of a model; expected letters, digits, '.', '_', '+' "
+                f"and '-', but not {' or '.join(RESERVED)}: choose another, as in name={folder}"
             )
         if name in found:
             raise ParameterError(
-                f"two models are called {name!r}; give one of them another name, as in "
-                f"name={folder}"
+                f"two models are called {name!r}: choose another name for one, as in name={folder}"
             )
         found[name] = Path(folder)
     return found

@@ -1,4 +1,4 @@
-"""Answers to requests that cannot be served: a status, and a sentence that says why."""
+"""Error responses: a status, and a sentence that says why."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -15,25 +15,25 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class Refusal(HTTPException):
-    """What was asked for is not possible, and why."""
+    """An error response with a status and the reason."""
 
     def __init__(self, status: int, reason: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, reason, headers)
 
     def response(self) -> Response:
-        """Return the answer: JSON with one sentence, `detail`."""
+        """Return the response: JSON with one sentence in `detail`."""
         content = to_json({"detail": self.detail})
         return Response(content, self.status_code, self.headers, "application/json")
 
 
 def busy(seconds: int = 1) -> Refusal:
-    """Return what is answered while the queue is full."""
-    reason = f"the queue is full: ask again in {seconds} s, or send fewer texts at a time"
+    """Return the error for requests that come while the queue is full."""
+    reason = f"the queue is full: try again in {seconds} s, or send fewer texts at once"
     return Refusal(429, reason, {"Retry-After": str(seconds)})
 
 
 def register(app: FastAPI) -> None:
-    """Give every error its answer."""
+    """Add handlers that turn every error into a response."""
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(UmpteenError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -52,7 +52,7 @@ async def _invalid(request: Request, problem: Any) -> Response:
 
 
 def parsed(kind: type[Model], body: bytes) -> Model:
-    """Return what a body in JSON says, or refuse it."""
+    """Return the content of a JSON body, or refuse it."""
     try:
         return kind.model_validate_json(body)
     except ValidationError as problem:
@@ -62,7 +62,7 @@ def parsed(kind: type[Model], body: bytes) -> Model:
 def in_words(errors: Sequence[Any]) -> str:
     """Return one sentence about the first errors that pydantic found.
 
-    Values that were sent are not repeated: they may be long, or no valid Unicode.
+    Values of the request are not repeated: they may be long, or invalid Unicode.
 
     >>> in_words([{"loc": ("body", "k"), "msg": "Input should be a valid integer"}])
     'k: Input should be a valid integer'

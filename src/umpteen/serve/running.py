@@ -1,4 +1,4 @@
-"""The process: models from folders, uvicorn around the application."""
+"""The server process: it loads models from folders and runs the application with uvicorn."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ def open_models(given: Iterable[str], settings: Settings, states: Path | None = 
         if settings.learns:
             if not folder.is_dir():
                 raise ParameterError(
-                    f"there is no folder {folder}: check the path, or make a model: umpteen fit"
+                    f"there is no folder {folder}: check the path, or make a model with umpteen fit"
                 )
             state = State(state_folder(folder, states), settings.keep_versions)
         served.append(ServedModel(name, folder, state))
@@ -41,13 +41,13 @@ def open_models(given: Iterable[str], settings: Settings, states: Path | None = 
 
 
 def run(models: Models, host: str, port: int, settings: Settings) -> None:
-    """Serve models until a signal ends it: what runs is finished, the rest is refused."""
+    """Serve models until a signal; then finish running requests and refuse new ones."""
     uvicorn = require("uvicorn", "serve")
     from umpteen.serve.connections import options
 
     start_logging(settings.log_json)
     gc.collect()
-    gc.freeze()  # models do not go away, so that nobody needs to look for that
+    gc.freeze()  # models stay, so the garbage collector need not scan them
     _allow_many_files()
     listener = _listen(host, port)
     config = uvicorn.Config(
@@ -56,7 +56,7 @@ def run(models: Models, host: str, port: int, settings: Settings) -> None:
     )  # fmt: skip
     address = f"[{host}]" if ":" in host else host
     at = f"http://{address}:{listener.getsockname()[1]}"
-    _LOG.info("serving %s at %s (Ctrl-C ends)", ", ".join(models), at)
+    _LOG.info("serving %s at %s (Ctrl-C stops)", ", ".join(models), at)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(uvicorn.Server(config), models, listener))
 
@@ -67,8 +67,8 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as problem:
         raise ParameterError(
-            f"{host}:{port} cannot be used ({problem.strerror}): stop what uses it, or choose "
-            "another with --port"
+            f"cannot listen on {host}:{port} ({problem.strerror}): stop the process that uses it, "
+            "or choose another port with --port"
         ) from None
 
 
@@ -88,13 +88,13 @@ def _reload(model: ServedModel) -> None:
     try:
         changed = model.reload()
     except Exception:
-        _LOG.exception("%s: cannot be loaded, so the old one goes on", model.name)
+        _LOG.exception("%s: cannot be loaded, so the old version stays in use", model.name)
     else:
-        _LOG.info("%s: %s", model.name, model.snapshot.version if changed else "as before")
+        _LOG.info("%s: %s", model.name, model.snapshot.version if changed else "unchanged")
 
 
 def start_logging(as_json: bool) -> None:
-    """Send lines of log to stderr, each with the time."""
+    """Send log lines to stderr, each with the time."""
     handler = logging.StreamHandler(sys.stderr)
     plain = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     handler.setFormatter(_JsonLines() if as_json else plain)

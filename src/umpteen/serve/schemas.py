@@ -1,4 +1,4 @@
-"""What requests and answers look like, with examples for the OpenAPI page."""
+"""Schemas of requests and responses, with examples for the OpenAPI page."""
 
 import re
 from typing import Annotated, Any
@@ -13,13 +13,13 @@ def _unicode(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise ValueError("half of a surrogate pair is not text: send valid Unicode") from None
+            raise ValueError("this text has a lone surrogate: send valid Unicode") from None
     return text
 
 
 def _one_line(name: str) -> str:
     if _CONTROL.search(name):
-        raise ValueError("a label has no line breaks or other control characters")
+        raise ValueError("a label must not contain line breaks or other control characters")
     return name
 
 
@@ -36,13 +36,13 @@ _TEXT = "My sourdough does not rise. What is wrong with it?"
 
 
 class Strict(BaseModel):
-    """A request: names that we do not know are errors, not ignored."""
+    """A request; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class SuggestRequest(Strict):
-    """One text, or many."""
+    """One text, or a list of texts."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -60,7 +60,7 @@ class SuggestRequest(Strict):
 
 
 class Label(BaseModel):
-    """A label and its probability; `name` where the vocabulary has another name for people."""
+    """A label and its probability; `name` if the vocabulary has a preferred name for it."""
 
     label: str
     probability: float
@@ -74,7 +74,7 @@ class Result(BaseModel):
 
 
 class Suggestions(BaseModel):
-    """A result for each text, in their order, all of one version of the model."""
+    """A result for each text, in the same order, all from one version of the model."""
 
     model: str
     version: str
@@ -82,7 +82,7 @@ class Suggestions(BaseModel):
 
 
 class ExplainRequest(Strict):
-    """A text, and which label is meant; else its best one."""
+    """A text and a label; by default, the best label of the text."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": _TEXT}]})
 
@@ -91,7 +91,7 @@ class ExplainRequest(Strict):
 
 
 class WordShare(BaseModel):
-    """What a word at one place of the text adds; `total` is that of all its places."""
+    """What a word adds at one position; `total` is the sum over all its positions."""
 
     start: int
     end: int
@@ -101,14 +101,14 @@ class WordShare(BaseModel):
 
 
 class Other(BaseModel):
-    """What counts and has no place in the text."""
+    """A contribution that has no position in the text, such as the bias."""
 
     what: str
     contribution: float
 
 
 class Near(BaseModel):
-    """A training text like this one."""
+    """A similar training text."""
 
     text: str
     labels: list[str]
@@ -116,7 +116,7 @@ class Near(BaseModel):
 
 
 class Explanation(BaseModel):
-    """Why a text gets a label."""
+    """Why the model gives a text this label."""
 
     model: str
     version: str
@@ -132,7 +132,7 @@ class Explanation(BaseModel):
 
 
 class FoundLabel(BaseModel):
-    """A label, and in how many training texts it occurs."""
+    """A label, and the number of training texts that have it."""
 
     label: str
     count: int
@@ -140,7 +140,7 @@ class FoundLabel(BaseModel):
 
 
 class FoundLabels(BaseModel):
-    """The best matches, and how many there are."""
+    """The best matches, and the number of all matches."""
 
     labels: list[FoundLabel]
     n_matches: int
@@ -162,7 +162,7 @@ class ModelList(BaseModel):
 
 
 class ModelInfo(ModelSummary):
-    """What a model is, how good it was on its validation split, and what it learned since."""
+    """Settings of a model, its quality on the validation split, and what it learned since."""
 
     trained: str
     n_samples: int
@@ -177,7 +177,7 @@ class ModelInfo(ModelSummary):
 
 
 class Item(Strict):
-    """A text with all labels that it should have; `suggested` tells what a person changed."""
+    """A text with all labels that it should have, and the labels that were suggested."""
 
     text: Text
     labels: Annotated[list[Name], Field(max_length=1000)]
@@ -186,7 +186,7 @@ class Item(Strict):
 
 
 class LearnRequest(Strict):
-    """Corrections."""
+    """Corrections to record."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -200,12 +200,12 @@ class LearnRequest(Strict):
 
 
 class Recorded(BaseModel):
-    """How many corrections are on disk now."""
+    """How many corrections of this request were recorded."""
 
     recorded: int
 
 
 class RollbackRequest(Strict):
-    """The version to return to; else the one before."""
+    """The version to return to; by default, the previous one."""
 
     version: Name | None = None

@@ -1,4 +1,4 @@
-"""Who may ask and who may teach."""
+"""API keys: who may read and who may teach."""
 
 import hmac
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _SHORTEST = 8
 
 
 class Keys:
-    """Refuses requests without the key that they need: `Authorization: Bearer KEY`."""
+    """Middleware that refuses requests without a valid key: `Authorization: Bearer KEY`."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
@@ -36,7 +36,7 @@ class Keys:
             return None
         teaches = path.rstrip("/").rpartition("/")[2] in _TEACHING
         if teaches and self._is_foreign(headers):
-            return Refusal(403, "a page of another host may not teach: serve with --origin")
+            return Refusal(403, "pages of another host may not teach: allow the host with --origin")
         readers, teachers = self._settings.read_keys, self._settings.learn_keys
         key = _key(headers)
         may_teach = is_one_of(key, teachers) if teachers else is_one_of(key, readers) or not readers
@@ -44,9 +44,9 @@ class Keys:
         if may_teach or (may_read and not teaches):
             return None
         if not key:
-            reason = "this needs a key: send the header Authorization: Bearer KEY"
+            reason = "this needs an API key: send the header Authorization: Bearer KEY"
             return Refusal(401, reason, {"WWW-Authenticate": "Bearer"})
-        return Refusal(403, "this key may not do that: ask whoever runs the server for another")
+        return Refusal(403, "this API key may not do that: ask the operator for another one")
 
     def _is_foreign(self, headers: Headers) -> bool:
         """Whether a browser sends this for a page of another host, which no one allowed."""
@@ -55,14 +55,14 @@ class Keys:
 
 
 def is_one_of(key: str, keys: Iterable[str]) -> bool:
-    """Return whether a key is among others, in a time that does not depend on it."""
+    """Return whether a key is one of the keys, in constant time."""
     given = key.encode("utf-8", "replace")
     same = [hmac.compare_digest(given, one.encode()) for one in keys]  # all of them, always
     return any(same)
 
 
 def read_keys(text: str, source: str) -> tuple[str, ...]:
-    """Return the keys in a text, one a line.
+    """Return the keys in a text, one per line.
 
     >>> read_keys("# of the page\\ncorrect-horse\\n", "keys.txt")
     ('correct-horse',)
@@ -71,8 +71,8 @@ def read_keys(text: str, source: str) -> tuple[str, ...]:
     keys = tuple(line for line in lines if line and not line.startswith("#"))
     if not keys or min(map(len, keys)) < _SHORTEST:
         raise ParameterError(
-            f"{source} has no key, or one that is too short; expected one key a line, each of "
-            f"{_SHORTEST} characters or more"
+            f"{source} has no key, or a key that is too short; expected one key per line, with at "
+            f"least {_SHORTEST} characters each"
         )
     return keys
 

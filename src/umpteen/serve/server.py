@@ -1,4 +1,4 @@
-"""What all routes share: the models, the settings, and the threads that work."""
+"""What all routes share: the models, the settings and the worker threads."""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ from umpteen.tagger.thresholds import Threshold
 
 _LOG = logging.getLogger("umpteen.serve")
 _MOST_ASIDE = 16  # explanations and searches that may wait
-_NO_ROOM = "the disk of the server has no room for corrections: nothing was recorded"
+_NO_ROOM = "the server cannot write to its disk: no corrections were recorded"
 
 Result = TypeVar("Result")
 
 
 class Server:
-    """Answers what routes ask, on threads, within the limits."""
+    """The server behind the routes: it predicts, records and learns, within the limits."""
 
     def __init__(self, models: Models, settings: Settings) -> None:
         self.models, self.settings = models, settings
@@ -54,7 +54,7 @@ class Server:
         return found
 
     async def record(self, model: ServedModel, corrections: list[Correction]) -> int:
-        """Write corrections to the journal of a model; they are on disk afterwards."""
+        """Write corrections to the journal of a model; afterwards they are on disk."""
         self.check_texts([one.text for one in corrections])
         journal, version = model.writable_state().journal, model.snapshot.version
         try:
@@ -73,7 +73,7 @@ class Server:
                 raise Refusal(413, reason)
 
     async def aside(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run what is no suggestion on a thread of its own; refuse if too much waits for it."""
+        """Run other work on a separate thread; refuse if too many calls wait for it."""
         if self._n_aside >= _MOST_ASIDE:
             raise busy()
         self._n_aside += 1
@@ -85,7 +85,7 @@ class Server:
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """Answer requests while the block runs."""
+        """Answer requests inside the `with` block."""
         tasks = [asyncio.create_task(one) for one in (self.batcher.run(), self.teacher.run())]
         self.is_ready = True
         try:
@@ -102,5 +102,5 @@ class Server:
 
 
 def answer(content: Any, status: int = 200) -> Response:
-    """Return an answer in JSON."""
+    """Return a JSON response."""
     return Response(to_json(content), status, media_type="application/json")

@@ -1,4 +1,4 @@
-"""What an operator may set."""
+"""Settings of a server."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,25 +8,26 @@ from umpteen.errors import ParameterError
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits and permissions of a server; sizes in bytes or characters, times in seconds.
+    """Limits and permissions of a server; times are in seconds.
 
     Parameters
     ----------
-    max_body : longest body of a request, in bytes.
-    max_text : longest text, in characters.
-    max_texts : most texts in one request.
-    max_waiting : texts that may wait for their turn; what does not fit is refused with 429.
-    max_batch : most texts that are answered together.
-    gather : how long the first text of a batch waits for others; 0 takes what is there.
-    timeout : how long a request may take, from its first byte to its answer.
-    read_keys, learn_keys : whoever has one of them may read, or also teach; empty for everybody.
-    origins : web pages of other hosts that may ask (CORS).
-    learns : whether corrections are taken.
-    learn_after, learn_within : corrections, or seconds after the first of them, that start
-        learning without anybody asking for it.
-    validation : file of texts and labels that no model has seen, on which learning is checked.
-    keep_versions : previous models of each name that stay on disk.
-    log_json, log_texts : whether log lines are JSON, and whether they have the texts.
+    max_body : maximum size of a request body, in bytes.
+    max_text : maximum length of a text, in characters.
+    max_texts : maximum number of texts in one request.
+    max_waiting : maximum number of texts in the queue; requests beyond it get 429.
+    max_batch : maximum number of texts that are predicted together.
+    gather : how long a batch waits for more texts; by default, it does not wait.
+    timeout : how long a request may take, its body included.
+    read_keys, learn_keys : API keys for reading, and for reading and teaching. Without
+        `read_keys`, everybody may read; without `learn_keys`, whoever may read may teach.
+    origins : other hosts whose web pages may send requests (CORS).
+    learns : whether the server accepts corrections.
+    learn_after, learn_within : number of corrections, or seconds after the first of them, after
+        which learning starts.
+    validation : file of texts and labels that no model has seen, to check what is learned.
+    keep_versions : number of versions of each model that stay on disk.
+    log_json, log_texts : whether log lines are JSON, and whether they contain texts.
     """
 
     max_body: int = 10_000_000
@@ -50,4 +51,4 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("max_body", "max_text", "max_texts", "max_waiting", "max_batch", "timeout"):
             if not getattr(self, name) > 0:
-                raise ParameterError(f"{name}={getattr(self, name)!r} is not possible: it is > 0")
+                raise ParameterError(f"{name}={getattr(self, name)!r} is not possible: use > 0")

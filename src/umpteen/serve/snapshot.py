@@ -1,4 +1,4 @@
-"""One version of one model, which never changes: a request takes it once and keeps it."""
+"""One version of one model, which never changes: a request uses the same one throughout."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ Tags = list[tuple[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A tagger with its name, its version (a hash of its content) and when it was saved."""
+    """A tagger with its name, its version (a hash of its content) and the time it was saved."""
 
     name: str
     version: str
@@ -36,7 +36,7 @@ class Snapshot:
 
     @classmethod
     def load(cls, name: str, folder: Path) -> Self:
-        """Load the tagger in a folder and answer a first request, which compiles what is needed."""
+        """Load the tagger in a folder and make a first prediction, which compiles the kernels."""
         before = content_hash(folder)
         tagger = storage.load(folder)
         if content_hash(folder) != before:
@@ -44,7 +44,7 @@ class Snapshot:
         if not isinstance(tagger, Tagger):
             raise ModelCorruptError(
                 f"{name} is a {type(tagger).__name__}; expected a model of texts, as `umpteen fit` "
-                "makes it of texts and labels"
+                "trains it on texts and labels"
             )
         made = cls(name, before, saved_at(folder), tagger, LabelSearch.of(tagger))
         made.tags(made.answer(["one text", "and another"], 1), 1, None)
@@ -57,14 +57,14 @@ class Snapshot:
         return len(self.tagger.label_names_.ids)
 
     def width(self, k: int) -> int:
-        """Return how many answers to ask for, so that requests with other `k` can be joined.
+        """Return how many labels to predict, so that requests with different `k` can be joined.
 
-        Answers of a calibrated tagger up to `RANKS` are the first of those `RANKS`.
+        The first labels of a calibrated tagger are the same for every `k` up to `RANKS`.
         """
         return RANKS if self.tagger.calibrated and k <= RANKS else k
 
     def answer(self, texts: Sequence[str], k: int) -> TopK:
-        """Return the `k` best labels of each text as numbers."""
+        """Return the `k` best labels of each text as ids."""
         return self.tagger.predict_topk(list(texts), k)
 
     def tags(self, top: TopK, k: int, threshold: Threshold) -> list[Tags]:
@@ -74,12 +74,12 @@ class Snapshot:
         return cut.names(tagger.label_names_.names)
 
     def concept(self, label: str) -> Concept | None:
-        """Return what the vocabulary says about a label, if there is one."""
+        """Return the concept of a label in the vocabulary, or None."""
         vocabulary = self.tagger.vocabulary_
         return None if vocabulary is None else vocabulary.get(label)
 
     def name_of(self, label: str) -> str | None:
-        """Return what people call a label, if the vocabulary has another name for it."""
+        """Return the preferred name of a label, if the vocabulary has another name for it."""
         concept = self.concept(label)
         return concept.name if concept and concept.name and concept.name != label else None
 
@@ -97,14 +97,14 @@ class Snapshot:
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """What the model is, as far as it does not change."""
+        """The description of the model, as far as it does not change."""
         from umpteen.serve.info import describe
 
         return describe(self)
 
 
 def content_hash(folder: Path) -> str:
-    """Return a short hash of what a model folder holds, the same for the same model."""
+    """Return a short hash of the content of a model folder."""
     manifest = read_manifest(folder)
     arrays = [{**entry, "file": None} for entry in manifest["arrays"]]
     content = json.dumps([manifest["model"], arrays], sort_keys=True)

@@ -1,4 +1,4 @@
-"""What a served model keeps on disk beside its folder: journal, versions, and what was learned."""
+"""The state of a served model on disk: journal, versions, and a log of learning."""
 
 import os
 from pathlib import Path
@@ -14,11 +14,11 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_LONGEST_CURVE = 1000  # attempts that are told
+_LONGEST_CURVE = 1000  # attempts that are returned
 
 
 def state_folder(model: Path, parent: Path | None) -> Path:
-    """Return where a model's state lives: beside its folder, or in a folder for all states.
+    """Return the folder of a model's state: next to the model, or in `parent`.
 
     >>> state_folder(Path("models/recipes"), None)
     PosixPath('models/recipes.serve')
@@ -28,7 +28,7 @@ def state_folder(model: Path, parent: Path | None) -> Path:
 
 
 class State:
-    """The folder of one model, locked for this process."""
+    """The state folder of one model, locked for this process."""
 
     def __init__(self, folder: Path, keep_versions: int = 5) -> None:
         self.keep_versions = keep_versions
@@ -37,8 +37,8 @@ class State:
             self._lock = _locked(folder / "lock")
         except OSError as problem:
             raise ParameterError(
-                f"{folder} cannot be written ({problem.strerror}), and corrections have to go "
-                "somewhere: choose another folder with --state, or serve with --no-learn"
+                f"cannot write corrections to {folder} ({problem.strerror}): choose another folder "
+                "with --state, or serve with --no-learn"
             ) from None
         self.folder = folder
         self.versions = Versions(folder / "versions")
@@ -49,15 +49,15 @@ class State:
             repair_lines(self._attempts)
 
     def log(self, outcome: dict[str, Any]) -> None:
-        """Append what came of learning."""
+        """Append an outcome of learning to the log."""
         append_lines(self._attempts, [outcome])
 
     def attempts(self) -> list[dict[str, Any]]:
-        """Return what came of learning, the oldest first."""
+        """Return the outcomes of learning, oldest first."""
         return list(read_lines(self._attempts))[-_LONGEST_CURVE:]
 
     def describe(self, current: Version) -> dict[str, Any]:
-        """Return what people want to know about learning."""
+        """Return a summary of corrections and learning."""
         recorded = self.journal.last_number
         return {
             "corrections": recorded,
@@ -69,7 +69,7 @@ class State:
         }
 
     def n_pending(self, current: Version) -> int:
-        """Return how many corrections nobody has looked at yet."""
+        """Return the number of corrections that were not processed yet."""
         return self.journal.last_number - current.position
 
     def close(self) -> None:

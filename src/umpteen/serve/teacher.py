@@ -1,4 +1,4 @@
-"""When models learn: after so many corrections, after some time, or on request."""
+"""When models learn: after a number of corrections, after some time, or on request."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ _AFTER_FAILURE = 60.0
 
 
 class Teacher:
-    """Lets models learn, one at a time."""
+    """A scheduler that lets models learn, one at a time."""
 
     def __init__(self, models: Iterable[ServedModel], settings: Settings) -> None:
         self._settings = settings
@@ -30,7 +30,7 @@ class Teacher:
         self._waiting_since: dict[str, float] = {}
 
     async def run(self) -> None:
-        """Let models learn when it is time, until cancelled."""
+        """Let models learn when they are due, until cancelled."""
         while True:
             await asyncio.sleep(_LOOK)
             for model in self._models:
@@ -42,7 +42,7 @@ class Teacher:
         return model.name in self._running
 
     def start(self, model: ServedModel) -> "asyncio.Task[Outcome | None]":
-        """Return the task in which a model learns; None comes of it if learning failed."""
+        """Return the task in which a model learns; its result is None if learning failed."""
         if model.name not in self._running:
             task = asyncio.create_task(self._teach(model))
             self._running[model.name] = task
@@ -50,7 +50,7 @@ class Teacher:
         return self._running[model.name]
 
     async def stop(self) -> None:
-        """Stop learning; what was not learned stays in the journal."""
+        """Stop learning; corrections that were not learned stay in the journal."""
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()

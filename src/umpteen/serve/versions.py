@@ -1,7 +1,7 @@
-"""All versions of a model that was served: which one answers, and which ones came before.
+"""The versions of a served model: the current one, and earlier ones.
 
-Every version is a folder of its own that never changes; `current.json` names the one that answers,
-and is replaced in one step. The arrays of a model that somebody trained are linked, not copied.
+Every version is a folder that never changes; `current.json` names the current one, and is replaced
+in one step. The arrays of a model that was trained by `fit` are linked, not copied.
 """
 
 import os
@@ -25,8 +25,8 @@ _ABOUT, _MODEL = "about.json", "model"
 class Version:
     """A model and what it has learned from the journal.
 
-    Corrections up to number `position` were looked at: `applied` of them were learned, `refused`
-    made it worse. Those in the ranges `undone` (first, last) were taken back by a rollback.
+    Corrections up to number `position` were processed: `applied` of them were learned, `refused`
+    were not, as the model got worse. A rollback undid those in the ranges `undone` (first, last).
     """
 
     version: str
@@ -39,17 +39,17 @@ class Version:
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Version":
-        """Return what was written to disk; names of later releases are passed over."""
+        """Return the version of a record on disk; unknown fields of later releases are ignored."""
         given = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
         given["undone"] = [(int(first), int(last)) for first, last in given.get("undone", [])]
         return cls(**given)
 
     def waits(self, number: int) -> bool:
-        """Return whether a correction is still to be looked at."""
+        """Return whether a correction is still to be processed."""
         return number > self.position and not self.is_undone(number)
 
     def is_undone(self, number: int) -> bool:
-        """Return whether a correction was taken back."""
+        """Return whether a rollback undid a correction."""
         return any(first <= number <= last for first, last in self.undone)
 
 
@@ -62,7 +62,7 @@ class Versions:
         self._current = folder.parent / "current.json"
 
     def clean(self) -> None:
-        """Remove what a save left that was killed."""
+        """Remove unfinished folders of a save that was killed."""
         for leftover in self._folder.glob(".*.part"):
             shutil.rmtree(leftover, ignore_errors=True)
 
@@ -71,12 +71,12 @@ class Versions:
         return self._folder / version / _MODEL
 
     def all(self) -> list[Version]:
-        """Return all versions, the oldest first."""
+        """Return all versions, oldest first."""
         found = (read_json(path) for path in self._folder.glob(f"[!.]*/{_ABOUT}"))
         return sorted((Version.of(one) for one in found if one), key=lambda one: one.time)
 
     def current(self, model: Path) -> Version:
-        """Return the version that answers: as chosen last, unless the model was trained anew."""
+        """Return the version chosen last, or the model in its folder if it was trained again."""
         chosen = read_json(self._current)
         trained = content_hash(model)
         if chosen and chosen.get("model") == trained:
@@ -86,9 +86,9 @@ class Versions:
         return self.adopt(model)
 
     def adopt(self, model: Path) -> Version:
-        """Make the model that somebody trained the current version.
+        """Make a newly trained model the current version.
 
-        All corrections are to be looked at again, but those that were undone.
+        All corrections are processed again, except those that were undone.
         """
         last = read_json(self._current)
         before = Version.of(last["version"]) if last else None
@@ -102,7 +102,7 @@ class Versions:
         return version
 
     def add(self, save: Callable[[Path], None], about: Version) -> Version:
-        """Add a version that `save` writes; it is there as a whole or not at all."""
+        """Add a version that `save` writes, as a whole or not at all."""
         draft = self._folder / f".{secrets.token_hex(8)}.part"
         draft.mkdir()
         try:
@@ -120,25 +120,25 @@ class Versions:
         return about
 
     def choose(self, version: Version, model: Path) -> None:
-        """Make a version the current one, until the model is trained anew."""
+        """Make a version the current one, until the model is trained again."""
         write_json(self._current, {"version": asdict(version), "model": content_hash(model)})
 
     def back(self, current: Version, wanted: str | None, last_number: int) -> Version:
-        """Return an earlier version; what came after it is not learned again."""
+        """Return an earlier version; later corrections are not learned again."""
         listed = {one.version: one for one in self.all()}
         target = listed.get(wanted or current.parent or "")
         if target is None or target.version == current.version:
             names = ", ".join(name for name in listed if name != current.version) or "none"
             raise ParameterError(
-                f"there is no version {wanted!r} to go back to; there are: {names}"
+                f"there is no version {wanted!r} to return to; other versions: {names}"
                 if wanted
-                else f"{current.version} has no version before it; there are: {names}"
+                else f"{current.version} has no version before it; other versions: {names}"
             )
         after = (target.position + 1, last_number)
         return replace(target, position=last_number, undone=[*target.undone, after])
 
     def prune(self, current: Version, keep: int) -> None:
-        """Remove the oldest versions, but not those that the current one comes from directly."""
+        """Remove the oldest versions, but not the current one or its parent."""
         versions = self.all()
         needed = {current.version, current.parent} | {one.version for one in versions[-keep:]}
         for one in versions:
@@ -151,7 +151,7 @@ class Versions:
 
 
 def now() -> str:
-    """Return the time as an ISO date."""
+    """Return the current time in ISO format."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -176,7 +176,7 @@ def _link(model: Path, place: Path) -> None:
         sync_folder(place)
         if (model / "manifest.json").read_bytes() == manifest:
             return
-    raise ModelNotFoundError(f"{model.name} is being replaced all the time: try again")
+    raise ModelNotFoundError(f"{model.name} is being replaced at the moment: try again")
 
 
 def _link_file(source: Path, target: Path) -> None:

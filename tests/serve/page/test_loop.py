@@ -56,7 +56,7 @@ def test_a_person_reviews_twenty_texts_and_the_model_learns_a_new_label(person, 
     expect(page.locator("#sent")).to_contain_text("20 decisions sent, 0 waiting", timeout=15_000)
 
     page.click("text=Model")
-    apply = page.get_by_role("button", name="Apply waiting corrections now")
+    apply = page.get_by_role("button", name="Apply pending corrections now")
     apply.click()
     expect(page.locator(".versions li")).to_have_count(2, timeout=120_000)
     expect(apply).to_be_disabled()

@@ -221,7 +221,7 @@ def test_corrections_that_were_refused_are_told_with_the_reason(person):
     ]
     page = changed_model(person, learning={"corrections": 90, "refused": 40, "curve": curve})
     expect(page.locator(".note")).to_have_text(
-        "The last corrections are kept, but not applied: worse"
+        "The last corrections were recorded but not applied: worse"
     )
     expect(page.locator("figure")).to_contain_text("51.0\u00a0%")
     expect(page.locator("figure")).to_contain_text("29.0\u00a0%")
@@ -230,5 +230,5 @@ def test_corrections_that_were_refused_are_told_with_the_reason(person):
 
 def test_a_server_that_takes_no_corrections_says_so(person):
     page = changed_model(person, learning=None)
-    expect(page.locator("#cards")).to_contain_text("This server takes no corrections.")
+    expect(page.locator("#cards")).to_contain_text("This server does not accept corrections.")
     expect(page.get_by_role("button", name="Apply")).to_have_count(0)

@@ -133,7 +133,7 @@ def test_decisions_wait_while_the_server_is_away_and_are_sent_later(review):
     context.route("**/learn", lambda route: route.abort())
     accept(page, *TEXTS[:2])
     accept(page, *TEXTS[1:3])
-    expect(page.locator("#sent")).to_contain_text("The server does not answer")
+    expect(page.locator("#sent")).to_contain_text("The server does not respond")
     context.unroute("**/learn")
     context.route("**/learn", lambda route: _record(route, review.sent))
     page.reload()
@@ -223,9 +223,9 @@ def test_a_text_in_each_file_of_a_folder(person, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("bad.jsonl", '{"text": "a"}\n{"text": ', "bad.jsonl cannot be read: line 2 is not JSON"),
+        ("bad.jsonl", '{"text": "a"}\n{"text": ', "Cannot read bad.jsonl: line 2 is not JSON"),
         ("bad.jsonl", '{"body": "a"}', 'line 1 has no "text"'),
-        ("bad.csv", "title,body\na,b\n", 'the first line names title, body, but no column "text"'),
+        ("bad.csv", "title,body\na,b\n", 'the columns are title, body; expected a column "text"'),
         ("bad.pdf", "%PDF", "None of these files ends in .jsonl"),
     ],
 )

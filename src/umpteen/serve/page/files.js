@@ -16,7 +16,7 @@ async function readFile(file) {
 	try {
 		return READERS[ending(file.name)](await file.text(), file.webkitRelativePath || file.name);
 	} catch (problem) {
-		throw new Error(`${file.name} cannot be read: ${problem.message}`);
+		throw new Error(`Cannot read ${file.name}: ${problem.message}`);
 	}
 }
 
@@ -45,7 +45,7 @@ export function csv(content) {
 	const separator = [",", ";", "\t"].reduce((best, one) => (header.split(one).length > header.split(best).length ? one : best));
 	const [names, ...rows] = cells(content, separator);
 	const [id, text, labels] = ["id", "text", "labels"].map((name) => names.indexOf(name));
-	if (text < 0) throw new Error(`the first line names ${names.join(", ")}, but no column "text"`);
+	if (text < 0) throw new Error(`the columns are ${names.join(", ")}; expected a column "text"`);
 	return rows.map((row) => ({
 		id: row[id],
 		text: row[text] ?? "",

@@ -17,7 +17,7 @@ let looking = null;
 
 const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** Return the label that the person takes, `{label, isNew}`, or null. */
+/** Return the label that the person chooses, `{label, isNew}`, or null. */
 export async function findLabel(newLabels, wantsNew) {
 	[own, isForNew] = [newLabels, wantsNew];
 	write("#finder-title", wantsNew ? "New label" : "Search all labels");
@@ -39,7 +39,7 @@ async function look() {
 	if (wanted) await pause(PATIENCE);
 	if (mine !== turn) return;
 	if (!wanted && isForNew) {
-		show([], "Type its name.");
+		show([], "Type a name.");
 		return;
 	}
 	const query = new URLSearchParams({ q: wanted, limit: SHOWN });
@@ -47,7 +47,7 @@ async function look() {
 	if (mine === turn) show(choices(wanted, found.labels), found.message ?? `${count(found.n_matches)} found`);
 }
 
-/** Return what can be taken: known labels, and a new one unless it is there already. */
+/** Return the choices: known labels, and a new one unless it exists. */
 function choices(wanted, labels) {
 	const isKnown = (name) => labels.some(({ label }) => label === name);
 	const mine = own.filter((name) => !isKnown(name) && plain(name).includes(plain(wanted)));

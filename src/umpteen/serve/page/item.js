@@ -1,4 +1,4 @@
-// The text on the screen, and its rows of labels: those that are checked are chosen.
+// The text on the screen, and its labels with checkboxes.
 
 import { announce, find, findAll, make, on } from "./dom.js";
 import { findLabel } from "./finder.js";
@@ -56,7 +56,7 @@ function add(one, checked) {
 
 function touched({ value, checked }) {
 	shown.isTouched = true;
-	announce(`${value} ${checked ? "chosen" : "not chosen"}`);
+	announce(`${value} ${checked ? "checked" : "unchecked"}`);
 }
 
 export const toggleNumber = (number) => boxes()[number - 1]?.click();

@@ -72,16 +72,16 @@ export function reasons({ label, name, probability, words, other, named, nearest
 	const totals = new Map([...words.map(({ word, total }) => [word, total]), ...rest]);
 	const title = make("h2", "Why ", make("b", name ?? label), ` at ${percent(probability)}?`);
 	const found = [title, chips([...totals])];
-	if (named) found.push(make("p.quiet", "The text names this label."));
-	if (nearest.length) found.push(make("h3.caption", "Nearest training texts"), make("ul.nearest", ...nearest.map(near)));
+	if (named) found.push(make("p.quiet", "The text contains the name of this label."));
+	if (nearest.length) found.push(make("h3.caption", "Similar training texts"), make("ul.nearest", ...nearest.map(near)));
 	return found;
 }
 
 function chips(totals) {
-	if (!totals.length) return make("p.quiet", "No word of this text counts for it or against it.");
+	if (!totals.length) return make("p.quiet", "No word of this text counts for or against it.");
 	const size = ([, total]) => Math.abs(total);
 	const sorted = totals.sort((one, two) => size(two) - size(one)).slice(0, MOST_WORDS);
-	return make("ul.chips", { ariaLabel: "Words and what they add" }, ...sorted.map(([word, total]) => {
+	return make("ul.chips", { ariaLabel: "Contribution of each word" }, ...sorted.map(([word, total]) => {
 		const value = `${total < 0 ? "−" : "+"}${Math.abs(total).toFixed(2)}`;
 		return make(`li.${markClass(total, size(sorted[0]))}`, `${word} `, make("small", value));
 	}));
@@ -90,5 +90,5 @@ function chips(totals) {
 function near({ text, labels, similarity }) {
 	const short = text.length > 280 ? `${text.slice(0, 280)} …` : text;
 	const tags = labels.map((label) => make("span.tag", label));
-	return make("li", make("p", short), make("p.tags", ...tags, make("span", `${percent(similarity)} alike`)));
+	return make("li", make("p", short), make("p.tags", ...tags, make("span", `${percent(similarity)} similar`)));
 }

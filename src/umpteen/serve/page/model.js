@@ -53,30 +53,30 @@ function about({ name, n_labels, n_samples, classifier, language, trained, versi
 }
 
 function quality(report) {
-	if (!report) return card("Quality", make("p.quiet", "This model has no report."));
+	if (!report) return card("Quality", make("p.quiet", "This model has no validation split."));
 	const tiles = Object.keys(report).filter((name) => name.includes("@")).map((name) => make("li", make("b", percent(report[name])), make("span", name)));
-	return card("Quality on texts that it had not seen", make("ul.tiles", ...tiles));
+	return card("Quality on the validation split", make("ul.tiles", ...tiles));
 }
 
 function learning(known) {
 	const title = "Learning from corrections";
-	if (!known) return card(title, make("p.quiet", "This server takes no corrections."));
+	if (!known) return card(title, make("p.quiet", "This server does not accept corrections."));
 	const { corrections, pending, applied, refused, running, curve } = known;
-	const apply = button(running ? "Learning …" : "Apply waiting corrections now", () => {
+	const apply = button(running ? "Learning …" : "Apply pending corrections now", () => {
 		apply.disabled = true;
 		act("/apply", {});
 	});
 	apply.disabled = running || !pending;
 	const reason = curve.at(-1)?.reason;
 	return card(title,
-		facts({ Corrections: count(corrections), Applied: count(applied), Waiting: count(pending), Refused: count(refused) }),
-		reason ? make("p.note", `The last corrections are kept, but not applied: ${reason}`) : "",
+		facts({ Corrections: count(corrections), Applied: count(applied), Pending: count(pending), Refused: count(refused) }),
+		reason ? make("p.note", `The last corrections were recorded but not applied: ${reason}`) : "",
 		learningCurve(curve.filter(({ score }) => score !== null)), make("p.actions", apply));
 }
 
-/** Grey is the model before each update, on the same texts: they become more, too. */
+/** Grey is the model before each update, on the same texts, whose number grows. */
 function learningCurve(curve) {
-	if (!curve.length) return make("p.quiet", "There is no score yet.");
+	if (!curve.length) return make("p.quiet", "There are no scores yet.");
 	const points = (key, isWanted) => curve.filter(isWanted).map((one) => [one.corrections, one[key]]);
 	const after = points("score", ({ applied }) => applied);
 	const lines = [
@@ -86,7 +86,7 @@ function learningCurve(curve) {
 	];
 	const scores = curve.flatMap(({ score, before }) => [score, before]);
 	const [low, high] = [Math.min(...scores) - 0.01, Math.max(...scores) + 0.01];
-	const title = "nDCG@5 on corrections that it never learns, after each update and before it (grey). Yellow: refused.";
+	const title = "nDCG@5 on texts set aside for checking, after each update and before it (grey). Yellow: refused updates.";
 	const chart = lineChart(lines, title, { left: curve[0].corrections, right: curve.at(-1).corrections, low, high });
 	const limits = [high, low].map((value) => make("span", `${(100 * value).toFixed(1)}\u00a0%`));
 	return make("figure", make("div.area", make("div", ...limits), chart), make("figcaption", title));
@@ -98,15 +98,15 @@ function mostCorrected(labels) {
 	const rows = labels.map(({ label, name, added, removed }) => (
 		make("tr", make("th", { scope: "row" }, name ?? label), make("td", count(added)), make("td", count(removed)))
 	));
-	return card("Labels with most corrections", make("table", make("thead", head), make("tbody", ...rows)));
+	return card("Labels with the most corrections", make("table", make("thead", head), make("tbody", ...rows)));
 }
 
 function versions({ versions: known }) {
 	const rows = known.map(({ version, time, current }) => {
-		const text = `Version ${version} answers from now on. Corrections and all versions are kept.`;
+		const text = `The server will use version ${version}. Later corrections are not learned again.`;
 		const action = current ? make("span.tag", "in use") : sureButton("Roll back", text, "/rollback", { version });
 		return make("li", make("span", `Version ${version}`), make("small", moment(time)), action);
 	});
-	const reload = sureButton("Reload from its folder", "The server reads the model again. No request fails meanwhile.", "/reload", {});
+	const reload = sureButton("Reload from its folder", "If the model in its folder has changed, the server will use it.", "/reload", {});
 	return card("Versions", make("ul.versions", ...rows), make("p.actions", reload));
 }

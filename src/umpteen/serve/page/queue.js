@@ -1,4 +1,4 @@
-// The texts to review and what was decided, without the page around it.
+// The texts to review and the decisions.
 
 const LAST = 20; // decisions that speed and agreement are about
 const LONGEST = 300; // seconds: a pause for coffee says nothing about speed

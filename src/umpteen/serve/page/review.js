@@ -109,7 +109,7 @@ async function rank() {
 }
 
 async function clear() {
-	const text = `This browser forgets all texts and ${several(session.queue.decisions.length, "decision")}.`;
+	const text = `This deletes all texts and ${several(session.queue.decisions.length, "decision")} from this browser.`;
 	if (!(await isSure("Clear this review?", text, "Clear"))) return;
 	await forget();
 	await open(new Queue());

@@ -61,7 +61,7 @@ async function send(path, body, keepalive) {
 	try {
 		return await fetch(path, { method, headers, keepalive, body: JSON.stringify(body) });
 	} catch {
-		throw new Error("The server does not answer.");
+		throw new Error("The server does not respond.");
 	}
 }
 
@@ -69,13 +69,13 @@ const retryAfter = (response) => Math.min(Number(response.headers.get("Retry-Aft
 
 async function reason(response) {
 	const answer = await response.json().catch(() => ({}));
-	return typeof answer.detail === "string" ? answer.detail : `The server refuses (${response.status}).`;
+	return typeof answer.detail === "string" ? answer.detail : `The server returned an error (${response.status}).`;
 }
 
 /** Ask the person for a key, once for all requests that wait for it. */
 function askForKey() {
 	asking ??= (async () => {
-		write("#key-title", sessionStorage.getItem(KEY) ? "This needs another key" : "This server asks for a key");
+		write("#key-title", sessionStorage.getItem(KEY) ? "This needs another API key" : "This server needs an API key");
 		isDeclined = (await closed(find("#key"))) !== "yes";
 		asking = null;
 		if (!isDeclined) sessionStorage.setItem(KEY, find("#key-text").value.trim());

@@ -1,4 +1,4 @@
-// The review: its queue, suggestions for it, and what the server knows of it.
+// The review: its queue, its suggestions, and what was sent to the server.
 
 import { Queue, uncertainty } from "./queue.js";
 import { ask, path, state } from "./server.js";
@@ -35,7 +35,7 @@ async function suggest(indexes) {
 	results.forEach(({ labels }, i) => session.known.set(indexes[i], { labels, version }));
 }
 
-/** Put the texts first of which the model is least sure, or all in the order of their files. */
+/** Put the least certain texts first, or all in the order of their files. */
 export async function sort(isByUncertainty, tell) {
 	const turn = ++ranking;
 	const { queue, known } = session;

@@ -10,7 +10,7 @@ const opened = new Promise((resolve, reject) => {
 	request.onerror = () => reject(request.error);
 });
 
-/** Run one request, and wait until what it changes is kept. */
+/** Run one request and wait until its changes are stored. */
 async function run(mode, call) {
 	try {
 		const transaction = (await opened).transaction("reviews", mode);
@@ -18,7 +18,7 @@ async function run(mode, call) {
 		await new Promise((resolve, reject) => Object.assign(transaction, { oncomplete: resolve, onabort: reject }));
 		return request.result;
 	} catch {
-		warn("This browser keeps nothing: download your decisions before you close the page.");
+		warn("This browser cannot store your work: download it before you close the page.");
 		return undefined;
 	}
 }

@@ -26,7 +26,7 @@ export function thresholdSlider(place) {
 function expectation(points) {
 	const point = points?.findLast(({ threshold }) => threshold <= state.threshold + 1e-9);
 	if (!point) return ["This model is not calibrated."];
-	if (point.precision === null) return ["No label is expected to be so probable."];
+	if (point.precision === null) return ["No label is expected at this threshold."];
 	const key = (name, words) => make(`span.key.${name}`, `${words} `, make("b", percent(point[name])));
 	return [key("precision", "expected precision"), key("recall", "recall"), make("span", make("b", point.labels_per_text.toFixed(1)), " labels per text")];
 }

@@ -35,7 +35,7 @@ async function suggest(text) {
 	const labels = isEmpty ? [] : (await ask(path("/suggest"), { text, k: MOST_LABELS })).results[0].labels;
 	if (text !== find("#text").value) return;
 	found = labels;
-	write("#try-empty", isEmpty ? "Nothing to label yet." : "No word of this text is known.");
+	write("#try-empty", isEmpty ? "Labels appear here." : "The model knows no word of this text.");
 	find("#try-empty").hidden = labels.length > 0;
 	if (!labels.length) find("#why").hidden = true;
 	draw();
