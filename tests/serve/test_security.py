@@ -36,6 +36,14 @@ def test_only_a_key_for_that_may_teach(serving, model, route):
     assert status(client, route, LEARN) in (200, 201, 204, 409)
 
 
+@pytest.mark.parametrize("ending", ["%0A", "/", "%2F", "/%0A", "%0A/", "%0D", "%00"])
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route[1])
+def test_no_other_spelling_of_a_path_may_teach(serving, model, route, ending):
+    client = serving(model, learns=True, read_keys=(READ,), learn_keys=(LEARN,))
+    method, path, body = route
+    assert status(client, (method, path + ending, body), READ) in (403, 404, 405)
+
+
 @pytest.mark.parametrize("route", READS, ids=lambda route: route[1])
 def test_both_keys_may_ask(serving, saved, route):
     client = serving(saved, read_keys=(READ, "another-one"), learn_keys=(LEARN,))

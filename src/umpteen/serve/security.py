@@ -34,7 +34,8 @@ class Keys:
     def _refusal(self, path: str, headers: Headers) -> Refusal | None:
         if path in _OPEN or path.startswith(_OPEN_FOLDERS):
             return None
-        teaches = path.rstrip("/").rpartition("/")[2] in _TEACHING
+        # Starlette's routes end in $, which a line break may follow
+        teaches = path.rstrip("/\n").rpartition("/")[2] in _TEACHING
         if teaches and self._is_foreign(headers):
             return Refusal(403, "a page of another host may not teach: serve with --origin")
         readers, teachers = self._settings.read_keys, self._settings.learn_keys
