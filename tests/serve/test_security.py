@@ -89,6 +89,20 @@ def test_pages_of_other_hosts_cannot_teach(serving, model):
     assert status(client, TEACH, **{"Sec-Fetch-Site": "same-origin"}) == 200
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [{"Sec-Fetch-Site": "same-site", "Origin": "http://testserver:3000"},
+     {"Origin": "http://example.org"}, {"Origin": "http://testserver:3000"}, {"Origin": "null"}],
+)  # fmt: skip
+def test_nor_can_those_of_other_ports_or_over_plain_http(serving, model, headers):
+    """A form needs no body that is JSON to reload a model or to roll it back."""
+    client, route = serving(model, learns=True), ("POST", "/v1/kitchen/reload", None)
+    assert status(client, route, **headers) == 403
+    assert status(client, route, Origin="http://testserver") == 200
+    allowed = serving(model, origins=(headers["Origin"],))
+    assert status(allowed, route, **headers) == 200
+
+
 def test_other_hosts_read_only_if_they_are_named(serving, saved):
     origin = {"Origin": "https://example.org"}
     answer = serving(saved).get("/v1", headers=origin)

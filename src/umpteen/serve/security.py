@@ -51,8 +51,12 @@ class Keys:
 
     def _is_foreign(self, headers: Headers) -> bool:
         """Whether a browser sends this for a page of another host, which no one allowed."""
-        is_cross = headers.get("sec-fetch-site") == "cross-site"
-        return is_cross and headers.get("origin") not in self._settings.origins
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        if site is not None:
+            is_cross = site not in ("same-origin", "none")
+        else:  # browsers send it only to https and to the machine itself
+            is_cross = origin is not None and origin.partition("://")[2] != headers.get("host")
+        return is_cross and origin not in self._settings.origins
 
 
 def is_one_of(key: str, keys: Iterable[str]) -> bool:
