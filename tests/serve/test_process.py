@@ -212,6 +212,17 @@ def test_heads_without_end_are_refused(port):
     assert b"400" in answer_to(port, b"GET /" + b"a" * 200_000)
 
 
+def test_fields_after_a_body_are_not_kept(port, monkeypatch):
+    """They come without end as well, and nothing else would count them."""
+    kept = []
+    monkeypatch.setattr(
+        connections.HttpToolsProtocol, "on_header", lambda _, name, value: kept.append(name)
+    )
+    chunked = GET + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"After: a\r\n" * 1000 + b"\r\n"
+    assert b"200 OK" in answer_to(port, chunked + GET + b"Connection: close\r\n\r\n")
+    assert kept == [b"Host", b"Transfer-Encoding", b"Host", b"Connection"]
+
+
 def test_silence_is_not_waited_for(port):
     assert answer_to(port) == b""
     assert answer_to(port, GET[:10]) == b""

@@ -36,6 +36,11 @@ class Connection(HttpToolsProtocol):
         if self._in_head and self._n_head > _LARGEST_HEAD and not self.transport.is_closing():
             self.send_400_response("The head of the request is too long.")
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep the fields of a head; those after a body, which may be endless, are of no use."""
+        if self._in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Leave the time of the request to the application."""
         self._in_head = False
