@@ -3,6 +3,7 @@
 With `UMPTEEN_ANNIF=/path/to/bin/annif`, a real Annif asks through its `http` backend.
 """
 
+import json
 import os
 import subprocess
 
@@ -64,6 +65,19 @@ def test_documents_are_learned(serving, model):
     assert client.post("/v1/projects/kitchen/learn", json=documents).status_code == 204
     (found,) = read_corrections(model.parent / "kitchen.serve" / "journal")
     assert (found.text, found.labels) == ("kettle", ["tea"])
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("suggest-batch", '{"documents": [{"text": "a", "document_id": "\\ud800"}]}'),
+     ("learn", json.dumps([{"text": "a", "subjects": [{"uri": "tea"}] * 1001}]))],
+)  # fmt: skip
+def test_wrong_documents_are_refused(serving, model, path, body):
+    client = serving(model, learns=True)
+    headers = {"Content-Type": "application/json"}
+    answer = client.post(f"/v1/projects/kitchen/{path}", content=body, headers=headers)
+    assert answer.status_code == 422
+    assert isinstance(answer.json()["detail"], str)
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,18 @@ def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
 
 def test_foreign_lines_are_passed_over(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"a": 1}\nnonsense\n[1]\n\xff\n{"b": 2}\n{"c": 3}')
+    path.write_bytes(b'{"a": 1}\nnonsense\n[1]\n\xff\n' + b"[" * 100_000 + b'\n{"b": 2}\n{"c": 3}')
     assert list(read_lines(path)) == [{"a": 1}, {"b": 2}]
     repair_lines(path)
     assert path.read_bytes().endswith(b'{"b": 2}\n')
+
+
+def test_halves_of_surrogate_pairs_are_passed_over(tmp_path):
+    """Nothing that shows or learns them could take them."""
+    broken = [("\ud800", "tea"), ("kettle", "\ud800")]
+    lines = [{"text": text, "labels": [label], "number": 1} for text, label in broken]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert list(read_corrections(tmp_path)) == []
 
 
 def test_people_s_changes_are_counted():

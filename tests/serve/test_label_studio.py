@@ -3,11 +3,14 @@
 If `label_studio_sdk` is installed, its own parser and its own objects check our answers.
 """
 
+import json
+
 import pytest
 
 from umpteen.serve.journal import read_corrections
 from umpteen.serve.label_config import Control, find_control
 
+JSON = {"Content-Type": "application/json"}
 CONFIG = """
 <View>
   <Text name="body" value="$content"/>
@@ -100,6 +103,27 @@ def test_annotations_come_with_their_webhook(serving, model):
     assert (found.text, found.labels, found.suggested, found.id) == (
         "dough and flour", ["bread", "soup"], ["tea"], "1"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "labels", [["two\nlines"], ["\0"], ["a" * 1001], ["\ud800"], [str(n) for n in range(1001)]],
+    ids=["lines", "control", "long", "surrogate", "many"],
+)  # fmt: skip
+def test_labels_are_those_that_other_routes_take(serving, model, labels):
+    client = serving(model, learns=True)
+    answer = client.post("/webhook", content=json.dumps(annotated(labels)), headers=JSON)
+    assert answer.status_code == 422
+    assert "labels" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("number", ["\ud800", {"a": 1}, None])
+def test_what_is_no_list_or_no_number_is_passed_over(serving, model, number):
+    client = serving(model, learns=True)
+    event = annotated(5) | {"task": {**TASKS[0], "id": number}}
+    answer = client.post("/webhook", content=json.dumps(event), headers=JSON)
+    assert answer.status_code == 201
+    (found,) = read_corrections(model.parent / "kitchen.serve" / "journal")
+    assert (found.labels, found.id) == ([], None)
 
 
 @pytest.mark.parametrize("action", ["ANNOTATIONS_DELETED", "PROJECT_UPDATED", "anything"])

@@ -1,6 +1,7 @@
 """A model learns what people teach it, and nothing that makes it worse."""
 
 import random
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -170,3 +171,27 @@ def test_kept_texts_are_left_out_of_both_models(tagger):
 )  # fmt: skip
 def test_a_fall_counts_if_chance_does_not_explain_it(n, after, error, is_worse):
     assert Check(n, 0.8, after, error).is_worse is is_worse
+
+
+def test_a_result_that_cannot_be_kept_is_told_and_not_tried_again_at_once(
+    serving, model, monkeypatch
+):
+    client = serving(model, learns=True, learn_after=1000)
+    server = client.app.state.server
+    served, started = server.models["kitchen"], []
+
+    async def learned(one):
+        started.append(one)
+        return Outcome("", served.current, 1, applied=True)
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(server.teacher, "_in_child", learned)
+    monkeypatch.setattr(served, "adopt", full)
+    client.post("/v1/kitchen/learn", json={"items": [{"text": "a", "labels": ["tea"]}]})
+    answer = client.post("/v1/kitchen/apply")
+    assert (answer.status_code, len(started)) == (500, 1)
+    assert "learning failed" in answer.json()["detail"]
+    assert not server.teacher._is_due(served)
+    assert server.teacher._waiting_since["kitchen"] > time.monotonic()

@@ -36,6 +36,14 @@ def test_only_a_key_for_that_may_teach(serving, model, route):
     assert status(client, route, LEARN) in (200, 201, 204, 409)
 
 
+@pytest.mark.parametrize("ending", ["%0A", "/", "%2F", "/%0A", "%0A/", "%0D", "%00"])
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route[1])
+def test_no_other_spelling_of_a_path_may_teach(serving, model, route, ending):
+    client = serving(model, learns=True, read_keys=(READ,), learn_keys=(LEARN,))
+    method, path, body = route
+    assert status(client, (method, path + ending, body), READ) in (403, 404, 405)
+
+
 @pytest.mark.parametrize("route", READS, ids=lambda route: route[1])
 def test_both_keys_may_ask(serving, saved, route):
     client = serving(saved, read_keys=(READ, "another-one"), learn_keys=(LEARN,))
@@ -79,6 +87,20 @@ def test_pages_of_other_hosts_cannot_teach(serving, model):
     foreign = {"Sec-Fetch-Site": "cross-site", "Origin": "https://example.org"}
     assert status(client, TEACH, **foreign) == 403
     assert status(client, TEACH, **{"Sec-Fetch-Site": "same-origin"}) == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Sec-Fetch-Site": "same-site", "Origin": "http://testserver:3000"},
+     {"Origin": "http://example.org"}, {"Origin": "http://testserver:3000"}, {"Origin": "null"}],
+)  # fmt: skip
+def test_nor_can_those_of_other_ports_or_over_plain_http(serving, model, headers):
+    """A form needs no body that is JSON to reload a model or to roll it back."""
+    client, route = serving(model, learns=True), ("POST", "/v1/kitchen/reload", None)
+    assert status(client, route, **headers) == 403
+    assert status(client, route, Origin="http://testserver") == 200
+    allowed = serving(model, origins=(headers["Origin"],))
+    assert status(allowed, route, **headers) == 200
 
 
 def test_other_hosts_read_only_if_they_are_named(serving, saved):

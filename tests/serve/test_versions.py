@@ -147,3 +147,22 @@ def test_two_servers_cannot_share_a_state(tmp_path):
 def test_records_of_later_releases_are_read():
     record = {"version": "v", "time": "t", "undone": [[1, 2]], "colour": "red"}
     assert Version.of(record) == Version("v", "t", undone=[(1, 2)])
+
+
+DAMAGED = ["{", "[" * 100_000, '{"a": 1}', '{"version": 3, "time": 4}', '{"version": null}']
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=["half", "deep", "other", "types", "null"])
+def test_damaged_records_are_as_if_they_were_not_there(serving, model, content):
+    """People edit files: the server starts all the same, and tells what it can."""
+    state = State(state_folder(model, None))
+    version = state.versions.current(model).version
+    state.close()
+    for name in ("current.json", f"versions/{version}/about.json", "learning.jsonl"):
+        (state.folder / name).write_text(content + "\n")
+    client = serving(model, learns=True)
+    found = client.get("/v1/kitchen").json()
+    assert (found["version"], found["learning"]["curve"]) == (version, [])
+    (state.folder / "current.json").write_text(content)
+    assert client.post("/v1/kitchen/reload").status_code == 200
+    assert client.post("/v1/kitchen/rollback").status_code == 409

@@ -23,7 +23,7 @@ class Document(BaseModel):
     """A text to find subjects for."""
 
     text: Text
-    document_id: str | None = None
+    document_id: Text | None = None
 
 
 class Documents(BaseModel):
@@ -42,7 +42,7 @@ class Indexed(BaseModel):
     """A text and its subjects."""
 
     text: Text
-    subjects: list[Subject]
+    subjects: Annotated[list[Subject], Field(max_length=_MOST)]
 
 
 def annif_routes(server: Server) -> APIRouter:

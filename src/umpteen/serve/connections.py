@@ -36,6 +36,11 @@ class Connection(HttpToolsProtocol):
         if self._in_head and self._n_head > _LARGEST_HEAD and not self.transport.is_closing():
             self.send_400_response("The headers of the request are too large.")
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep the fields of a head; those after a body, which may be endless, are of no use."""
+        if self._in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Stop the timer: the application limits the rest of the request."""
         self._in_head = False

@@ -22,7 +22,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """Return the JSON object in a file, or None if there is none."""
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 
@@ -74,7 +74,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         for line in file:
             try:
                 found = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(found, dict) and line.endswith(b"\n"):
                 yield found

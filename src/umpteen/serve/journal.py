@@ -119,10 +119,15 @@ def _correction(record: dict[str, Any]) -> Correction | None:
     suggested = record.get("suggested")
     if not (isinstance(text, str) and isinstance(labels, list) and isinstance(number, int)):
         return None
-    return Correction(
+    found = Correction(
         text,
         [str(name) for name in labels],
         [str(name) for name in suggested] if isinstance(suggested, list) else None,
         None if record.get("id") is None else str(record["id"]),
         number,
     )
+    try:
+        "".join([text, *found.labels, *(found.suggested or [])]).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which nothing else takes
+        return None
+    return found

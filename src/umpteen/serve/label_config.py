@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from umpteen.serve.refusals import Refusal
+from pydantic import TypeAdapter, ValidationError
+
+from umpteen.serve.refusals import Refusal, in_words
+from umpteen.serve.schemas import Names
 
 _KINDS = ("Choices", "Taxonomy")
+_NAMES = TypeAdapter(Names)
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,15 @@ def labels_in(annotation: Mapping[str, Any], control: Control) -> list[str]:
         value = result.get("value") if isinstance(result, Mapping) else None
         if not isinstance(value, Mapping) or result.get("from_name", control.name) != control.name:
             continue
-        for label in value.get("choices") or value.get("taxonomy") or []:
+        labels = value.get("choices") or value.get("taxonomy")
+        for label in labels if isinstance(labels, list) else []:
             name = label[-1] if isinstance(label, list) and label else label
             if isinstance(name, str) and name.strip():
-                found[_valid(name.strip())] = None
-    return list(found)
+                found[name.strip()] = None
+    try:
+        return _NAMES.validate_python(list(found))
+    except ValidationError as problem:
+        raise Refusal(422, f"labels: {in_words(problem.errors(include_input=False))}") from None
 
 
 def _valid(text: str) -> str:

@@ -108,4 +108,6 @@ def _correction(event: WebhookEvent, control: Control) -> Correction:
     suggested = labels_in(prediction, control) if isinstance(prediction, dict) else None
     number = task.get("id")
     labels = labels_in(annotation, control)
-    return Correction(text, labels, suggested or None, None if number is None else str(number))
+    return Correction(
+        text, labels, suggested or None, str(number) if isinstance(number, int) else None
+    )

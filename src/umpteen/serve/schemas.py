@@ -32,6 +32,7 @@ Name = Annotated[
     AfterValidator(_unicode),
     AfterValidator(_one_line),
 ]
+Names = Annotated[list[Name], Field(max_length=1000)]
 _TEXT = "My sourdough does not rise. What is wrong with it?"
 
 
@@ -180,8 +181,8 @@ class Item(Strict):
     """A text with all labels that it should have, and the labels that were suggested."""
 
     text: Text
-    labels: Annotated[list[Name], Field(max_length=1000)]
-    suggested: Annotated[list[Name], Field(max_length=1000)] | None = None
+    labels: Names
+    suggested: Names | None = None
     id: Name | None = None
 
 

@@ -34,7 +34,8 @@ class Keys:
     def _refusal(self, path: str, headers: Headers) -> Refusal | None:
         if path in _OPEN or path.startswith(_OPEN_FOLDERS):
             return None
-        teaches = path.rstrip("/").rpartition("/")[2] in _TEACHING
+        # Starlette's routes end in $, which a line break may follow
+        teaches = path.rstrip("/\n").rpartition("/")[2] in _TEACHING
         if teaches and self._is_foreign(headers):
             return Refusal(403, "pages of another host may not teach: allow the host with --origin")
         readers, teachers = self._settings.read_keys, self._settings.learn_keys
@@ -50,8 +51,12 @@ class Keys:
 
     def _is_foreign(self, headers: Headers) -> bool:
         """Whether a browser sends this for a page of another host, which no one allowed."""
-        is_cross = headers.get("sec-fetch-site") == "cross-site"
-        return is_cross and headers.get("origin") not in self._settings.origins
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        if site is not None:
+            is_cross = site not in ("same-origin", "none")
+        else:  # browsers send it only to https and to the machine itself
+            is_cross = origin is not None and origin.partition("://")[2] != headers.get("host")
+        return is_cross and origin not in self._settings.origins
 
 
 def is_one_of(key: str, keys: Iterable[str]) -> bool:

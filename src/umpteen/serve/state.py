@@ -1,6 +1,8 @@
 """The state of a served model on disk: journal, versions, and a log of learning."""
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -64,7 +66,7 @@ class State:
             "pending": self.n_pending(current),
             "applied": current.applied,
             "refused": current.refused,
-            "curve": [_point(one) for one in self.attempts()],
+            "curve": list(_points(self.attempts())),
             "most_corrected": self.journal.tally.most(20),
         }
 
@@ -75,6 +77,13 @@ class State:
     def close(self) -> None:
         """Unlock the folder."""
         self._lock.close()
+
+
+def _points(attempts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The learning curve, without lines that someone changed to something else."""
+    for attempt in attempts:
+        with suppress(AttributeError, KeyError, TypeError):
+            yield _point(attempt)
 
 
 def _point(attempt: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from umpteen.errors import UmpteenError
 from umpteen.serve.learning import Outcome, nothing_to_learn
 from umpteen.serve.models import ServedModel
 from umpteen.serve.settings import Settings
@@ -72,11 +73,15 @@ class Teacher:
             started_from = model.current
             if model.state is None or model.state.n_pending(started_from) == 0:
                 return nothing_to_learn(started_from)
-            outcome = await self._in_child(model)
+            try:
+                outcome = await self._in_child(model)
+                adopted = outcome and await asyncio.to_thread(model.adopt, outcome, started_from)
+            except (OSError, UmpteenError):  # no room, say
+                _LOG.exception("%s: what was learned cannot be used", model.name)
+                outcome = None
             if outcome is None:
                 self._waiting_since[model.name] = time.monotonic() + _AFTER_FAILURE
                 return None
-            adopted = await asyncio.to_thread(model.adopt, outcome, started_from)
             _LOG.info(
                 "%s: %d corrections, %s", model.name, outcome.corrections,
                 "applied" if outcome.applied and adopted else outcome.reason or "set aside",

@@ -44,6 +44,17 @@ class Version:
         given["undone"] = [(int(first), int(last)) for first, last in given.get("undone", [])]
         return cls(**given)
 
+    @classmethod
+    def read(cls, record: Any) -> "Version | None":
+        """Return what a file says, unless someone changed it to something else."""
+        try:
+            found = cls.of(record)
+        except (TypeError, ValueError):
+            return None
+        names, counts = (found.version, found.time), (found.position, found.applied, found.refused)
+        is_sound = all(isinstance(name, str) for name in names)
+        return found if is_sound and all(isinstance(count, int) for count in counts) else None
+
     def waits(self, number: int) -> bool:
         """Return whether a correction is still to be processed."""
         return number > self.position and not self.is_undone(number)
@@ -73,15 +84,16 @@ class Versions:
     def all(self) -> list[Version]:
         """Return all versions, oldest first."""
         found = (read_json(path) for path in self._folder.glob(f"[!.]*/{_ABOUT}"))
-        return sorted((Version.of(one) for one in found if one), key=lambda one: one.time)
+        known = filter(None, (Version.read(one) for one in found))
+        return sorted(known, key=lambda one: one.time)
 
     def current(self, model: Path) -> Version:
         """Return the version chosen last, or the model in its folder if it was trained again."""
         chosen = read_json(self._current)
         trained = content_hash(model)
         if chosen and chosen.get("model") == trained:
-            version = Version.of(chosen["version"])
-            if (self.path(version.version) / "manifest.json").exists():
+            version = Version.read(chosen.get("version"))
+            if version and (self.path(version.version) / "manifest.json").exists():
                 return version
         return self.adopt(model)
 
@@ -90,8 +102,7 @@ class Versions:
 
         All corrections are processed again, except those that were undone.
         """
-        last = read_json(self._current)
-        before = Version.of(last["version"]) if last else None
+        before = Version.read((read_json(self._current) or {}).get("version"))
         fresh = Version("", saved_at(model), before.version if before else None)
         version = self._known(content_hash(model)) or self.add(
             lambda place: _link(model, place), fresh
@@ -147,7 +158,7 @@ class Versions:
 
     def _known(self, version: str) -> Version | None:
         found = read_json(self._folder / version / _ABOUT)
-        return Version.of(found) if found and self.path(version).exists() else None
+        return Version.read(found) if self.path(version).exists() else None
 
 
 def now() -> str:
