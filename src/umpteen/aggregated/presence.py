@@ -7,7 +7,7 @@ from umpteen.errors import GroupsError, ParameterError
 
 SHARES = ("auto", "one", "count", "estimate")
 
-_SURELY = 3.0  # repeats that are expected by chance; none of them has a chance of 1 in 20
+_SURELY = 10.0  # repeats that are expected by chance; that there are none is no chance
 
 
 def check_share(samples_per_label: object) -> None:
@@ -22,8 +22,8 @@ def understood(problem: Problem, samples_per_label: str) -> str:
     """Return what "auto" stands for: "estimate" if no label is repeated where chance would.
 
     If samples had their labels independently, a label of many groups would be in some of them
-    twice. Where all counts are 1 although three or more repeats are to be expected, they say that
-    a label occurs, not how often.
+    twice. Where all counts are 1 although ten or more repeats are to be expected, they say that a
+    label occurs, not how often.
     """
     if samples_per_label == "auto":
         is_presence = problem.group_labels.data.max(initial=0) <= 1

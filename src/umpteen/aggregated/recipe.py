@@ -38,7 +38,7 @@ class EagleRecipe(Recipe):
     step: float = 0.1
     background: str = "directions"
     n_directions: int = 64
-    folds: int = 4
+    folds: int = 3
     compare: bool = True
     unlabelled: str = "drop"
     merge: str = "list"
