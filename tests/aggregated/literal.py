@@ -35,6 +35,9 @@ def random_problem(seed, *, overlap=True, signed=False, n=40, d=12, n_groups=9, 
     counts[:, 0] = 0
     counts[2] = 0
     counts[1, 1:3] = 1
+    counts = np.minimum(counts, groups.sum(axis=1)[:, None])
+    if not counts.any():
+        counts[groups.any(axis=1), 1] = 1
     return Small(X, groups, counts)
 
 

@@ -54,11 +54,6 @@ def test_nothing_but_empty_samples_gives_the_first_of_each_group():
     assert found.toarray().tolist() == [[1, 0], [0, 0], [1, 1], [0, 0]]
 
 
-def test_labels_of_empty_groups_stay_without_samples():
-    found = assign_labels(np.eye(2), [[], [0, 1]], [[0, 2], [1, 2]])
-    assert np.diff(found.tocsc().indptr).tolist() == [0, 1, 1]
-
-
 @pytest.mark.parametrize("share", ["one", "count", "estimate"])
 @pytest.mark.parametrize("center", [False, True])
 def test_groups_of_one_give_the_labels_back(share, center):
@@ -158,6 +153,25 @@ def test_estimated_numbers_are_about_right():
     np.testing.assert_allclose(n_given, true.sum(axis=0), rtol=0.1)
     n_groups = np.asarray(present.sum(axis=0)).ravel()
     assert n_groups[0] < 0.5 * true[:, 0].sum()  # one of each group would be far too few
+
+
+def test_groups_of_any_sizes_give_the_share_of_samples():
+    """With one mean size, 2,300 samples would be taken for 700."""
+    rng = np.random.default_rng(0)
+    true = rng.random((12_000, 3)) < [0.2, 0.05, 0.01]
+    sizes = rng.permutation(np.repeat([2, 30], [1500, 300]))
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    present = um.data.aggregate(csr_matrix(true), groups, merge="set")
+    problem = Problem.of(np.ones((12_000, 1)), groups, present)
+    np.testing.assert_allclose(problem.probabilities, true.mean(axis=0), rtol=0.1)
+    for label, p in enumerate(problem.probabilities):
+        expected = sum(1 - (1 - p) ** int(size) for size in sizes)
+        assert expected == pytest.approx(present[:, label].sum(), rel=1e-6)
+
+
+def test_a_label_of_all_groups_is_not_taken_for_one_of_all_samples():
+    problem = Problem.of(np.ones((40, 1)), np.arange(40) // 4, [[0]] * 10)
+    assert 1 - (1 - problem.probabilities[0]) ** 4 == pytest.approx(0.95)
 
 
 def test_estimated_labels_go_to_the_best_of_the_rest():

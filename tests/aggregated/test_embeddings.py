@@ -90,8 +90,8 @@ def test_chunks_and_threads_change_no_bit(center, monkeypatch):
 
 
 def test_labels_without_samples_have_no_embedding():
-    X, groups, counts = np.eye(3), [[0, 1, 2], []], [[0, 2], [1, 2]]
-    found = group_label_embeddings(X, groups, counts)  # label 1: in an empty group only
+    X, groups, counts = np.eye(3), [[0, 1, 2], []], [[0, 2], []]
+    found = group_label_embeddings(X, groups, counts)  # label 1: in no group
     assert np.diff(found.indptr).tolist() == [3, 0, 3]
     nothing = group_label_embeddings(0 * X, groups, counts)
     assert not nothing.toarray().any()

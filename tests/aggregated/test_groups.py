@@ -129,7 +129,7 @@ def test_bad_parameters_are_refused_by_name(function, name, value):
 
 @pytest.mark.parametrize("value", ["two", None, 1, ["one"], np.array(["one", "count"])])
 def test_unknown_shares_are_refused(value):
-    with pytest.raises(ParameterError, match=r"expected one of .'one', 'count', 'estimate'"):
+    with pytest.raises(ParameterError, match=r"expected one of .'auto', 'one', 'count'"):
         assign_labels(X, GROUPS, LABELS, samples_per_label=value)
 
 
@@ -196,3 +196,39 @@ def test_all_forms_of_labels_are_the_same(lists):
         np.testing.assert_array_equal(found.toarray(), wanted)
         assert found.has_canonical_format
         assert (found.data > 0).all()
+
+
+# What cannot be, and what may be meant otherwise.
+
+
+def test_a_count_above_the_size_of_the_group_is_refused():
+    given = dict(groups=[0, 0, 1, 1, 1, 1], group_labels=[[0, 0, 0, 1], [1]])
+    with pytest.raises(GroupsError, match='label 0 occurs 3 times in group 0, which has 2 samples'):
+        um.Eagle(um.NearestCentroid()).fit(X, **given)
+    um.Eagle(um.NearestCentroid(), samples_per_label="estimate").fit(X, **given)
+
+
+def test_the_group_of_an_error_is_the_one_that_was_given():
+    """Groups without samples are left out, which must not change the numbers."""
+    with pytest.raises(GroupsError, match="label 1 occurs 4 times in group 2, which has 3 samples"):
+        assign_labels(
+            X, [[0, 1, 2], [], [3, 4, 5]], [[0], [], [1, 1, 1, 1]], samples_per_label="count"
+        )
+
+
+@pytest.mark.parametrize("use", USES)
+def test_labels_of_a_group_without_samples_are_refused(use):
+    with pytest.raises(GroupsError, match="group 1 has 2 labels but no samples"):
+        use(X, [[0, 1, 2], [], [3, 4, 5]], [[0], [0, 1], [1]])
+
+
+@pytest.mark.parametrize("labels", [[[1, 0], [0, 1], [1, 1]], [[0, 0], [1, 0], [0, 1]]])
+def test_pairs_of_0_and_1_may_be_an_indicator(labels):
+    with pytest.warns(UserWarning, match=r"read as label ids: \[1, 1\] is label 1 twice"):
+        ignore_groups(X, GROUPS, labels)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("labels", [[[1, 0], [0, 1], [0, 2]], [[1, 0], [0, 1], [1]]])
+def test_ids_that_cannot_be_an_indicator_pass_without_warning(labels):
+    ignore_groups(X, GROUPS, labels)

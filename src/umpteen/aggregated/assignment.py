@@ -7,12 +7,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.aggregated.embeddings import Search, label_views, stacked
+from umpteen.aggregated.presence import check_share, understood
 from umpteen.aggregated.problem import Problem
-from umpteen.errors import ParameterError
 from umpteen.kernels.grouped import assign, largest
 from umpteen.validation import check_seed
-
-SHARES = ("one", "count", "estimate")
 
 
 def assign_labels(
@@ -32,7 +30,7 @@ def assign_labels(
     Algorithm 2 of EAGLE (Shen et al. 2020): each label of a group goes to the sample that is
     closest to the label's embedding (`group_label_embeddings`, which takes the same arguments);
     of equally close ones to the first. With `samples_per_label="count"` it goes to as many
-    samples as it occurs times in the group. A sample may end up with several labels, or none;
+    samples as it occurs times in the group; "estimate" and "auto" are as in `Eagle`. A sample may end up with several labels, or none;
     where groups overlap, it has the labels that any of its groups gave it.
 
     >>> X = [[1, 0], [0, 1], [1, 0], [0, 1], [1, 0], [0.6, 0.8]]
@@ -48,16 +46,9 @@ def assign_labels(
     problem = Problem.of(X, groups, group_labels)
     check_share(samples_per_label)
     search = Search.of(problem, iterations, step, center)
+    share = understood(problem, samples_per_label)
     scores, _ = similarities(problem, search, check_seed(random_state), n_jobs)
-    return handed_out(problem, scores, samples_per_label)
-
-
-def check_share(samples_per_label: Any) -> None:
-    """Refuse anything but those of `SHARES`."""
-    if not isinstance(samples_per_label, str) or samples_per_label not in SHARES:
-        raise ParameterError(
-            f"samples_per_label={samples_per_label!r} is not possible: expected one of {SHARES}"
-        )
+    return handed_out(problem, scores, share)
 
 
 def similarities(
@@ -80,8 +71,8 @@ def handed_out(problem: Problem, scores: csr_matrix, samples_per_label: str) -> 
     """Return labels given to the best-scored samples of their groups, `(n, n_labels)`.
 
     "one" sample of each group, as many as the label's "count", or, where counts are not known,
-    as many as can be expected: the best of each group, and as many more, by their scores, as a
-    label that is in this share of groups has on average ("estimate").
+    as many as can be expected: the best of each group, and as many more, by their scores, as
+    `Problem.probabilities` says ("estimate").
     """
     labels = problem.group_labels
     wanted = labels.data if samples_per_label == "count" else np.ones_like(labels.data)
@@ -98,16 +89,9 @@ def handed_out(problem: Problem, scores: csr_matrix, samples_per_label: str) -> 
 def _expected_beyond_one(
     problem: Problem, scores: csr_matrix, chosen: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """More pairs of samples and labels, the best first, as many as are likely to be missing.
-
-    If samples had a label independently with probability p, it would be in the share
-    1 - (1 - p)^g of groups of g samples: that gives p, and g * p for such a group.
-    """
-    n_groups, size = problem.groups.shape[0], problem.groups.nnz / problem.groups.shape[0]
-    present = np.bincount(problem.group_labels.indices, minlength=problem.n_labels)
-    share = np.minimum(present / n_groups, 1 - 0.5 / n_groups)
-    probability = 1 - (1 - share) ** (1 / size)
-    missing = np.rint(size * probability * n_groups - present)
+    """More pairs of samples and labels, the best first, as many as are likely to be missing."""
+    total = problem.probabilities * problem.groups.nnz
+    missing = np.rint(total - np.bincount(scores.indices[chosen], minlength=problem.n_labels))
     rest = np.flatnonzero(~chosen)
     rest = rest[np.lexsort((-scores.data[rest], scores.indices[rest]))]
     label = scores.indices[rest]

@@ -5,7 +5,6 @@ from typing import Any
 from scipy.sparse import csr_matrix
 
 from umpteen.aggregated.problem import Problem
-from umpteen.validation import check_labels
 
 
 def ignore_groups(X: Any, groups: Any, group_labels: Any) -> csr_matrix:
@@ -19,4 +18,4 @@ def ignore_groups(X: Any, groups: Any, group_labels: Any) -> csr_matrix:
            [1., 0., 1.],
            [0., 1., 0.]], dtype=float32)
     """
-    return check_labels(Problem.of(X, groups, group_labels).candidates)
+    return Problem.of(X, groups, group_labels).everything

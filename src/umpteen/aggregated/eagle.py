@@ -1,5 +1,6 @@
 """Eagle: any classifier, from labels that are known only per group of samples."""
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Self
 
@@ -9,11 +10,14 @@ from scipy.sparse import csr_matrix, identity, vstack
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from umpteen.aggregated.assignment import SHARES, similarities
+from umpteen.aggregated.assignment import similarities
 from umpteen.aggregated.background import Background
+from umpteen.aggregated.confidence import assign_new
 from umpteen.aggregated.embeddings import Search
+from umpteen.aggregated.judging import is_worth_it
+from umpteen.aggregated.presence import SHARES, understood
 from umpteen.aggregated.problem import Problem
-from umpteen.aggregated.recipe import EagleRecipe, upgrade_from_1
+from umpteen.aggregated.recipe import EagleRecipe, upgrade_from_1, upgrade_from_2
 from umpteen.aggregated.rounds import Outcome, hand_out_anew
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import GroupsError
@@ -22,10 +26,18 @@ from umpteen.progress import Verbose, progress_bar
 from umpteen.storage import Given, Shape, storable
 from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
 
+_LESS = 0.4  # cost of errors where only presence is known (benchmarks/aggregated_choices.py)
 _KEPT_FEATURES = 100  # of each label's embedding: what it is about
 
 
-@storable(version=2, upgrades={1: upgrade_from_1})
+_KNOWN = {
+    "count": "how many samples have each label",
+    "estimate": "which labels occur",
+    "one": "which labels occur, each in one sample",
+}
+
+
+@storable(version=3, upgrades={1: upgrade_from_1, 2: upgrade_from_2})
 class Eagle(HasRecipe, ExtremeClassifier):
     """A classifier that learns from labels that are known only per group of samples.
 
@@ -38,7 +50,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
     for the background of all groups. In each group it is assigned to the samples that are closest
     to its embedding (`samples_per_label`). Then, `rounds` times, solvers trained on other groups
     score the samples of a group, and the labels are assigned again. The final solver is trained on
-    the last `votes` rounds together; a label on which they disagree gets a fractional weight.
+    the last `votes` rounds together; a label on which they disagree gets a fractional weight. If
+    held-out groups say that all labels of the groups do as well, it is trained on these (`chosen_`).
 
     `Eagle.paper()` is the algorithm as printed, without these: no background, one sample per
     label and group, 20 iterations, no rounds. `Eagle.paper(recipe__iterations=0)` is the paper's
@@ -47,9 +60,11 @@ class Eagle(HasRecipe, ExtremeClassifier):
     Parameters
     ----------
     solver : any classifier of this library; a LabelTree by default.
-    samples_per_label : "count" if `group_labels` says how often a label occurs in a group;
+    samples_per_label : "count" if `group_labels` says how many samples of a group have a label;
         "estimate" if it only says that it occurs; "one" assigns it to one sample of each group.
-    rounds : maximum number of rounds; they end earlier if `agreement_` falls.
+        "auto" is "estimate" if all counts are 1 although some would be higher by chance, and else
+        "count"; `samples_per_label_` is what was understood.
+    rounds : number of rounds.
     votes : number of rounds that the final solver is trained on. This needs a solver with a `cost`;
         other solvers, and `votes=1`, learn from `assigned_labels_`.
     recipe : a `umpteen.aggregated.EagleRecipe` with settings that few users change: Algorithm 1,
@@ -59,10 +74,13 @@ class Eagle(HasRecipe, ExtremeClassifier):
     Attributes
     ----------
     solver_ : the fitted solver.
+    chosen_ : what it learned from: "rounds", the "first" assignment, or, as in the paper's
+        "baseline", all labels of the groups.
     assigned_labels_ : the labels that were assigned to each training sample, `(n, n_labels)`.
     label_embeddings_ : each label's embedding, its hundred largest values, `(n_labels, d)`.
-    agreement_ : for each round, the share of predictions that fit the groups' counts, on samples
-        that the solvers did not learn from. It estimates the quality of the assignment without
+    agreement_ : the share of answers that the groups' labels have room for, given by solvers on
+        samples that they did not learn from: those that learned from the first assignment, from
+        the one after the first round, and so on. It estimates the quality of an assignment without
         any true labels of samples.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
@@ -88,13 +106,15 @@ class Eagle(HasRecipe, ExtremeClassifier):
     assigned_labels_: Annotated[csr_matrix, Shape("samples", "labels")]
     label_embeddings_: Annotated[csr_matrix, Shape("labels", "features")]
     agreement_: list[float]
+    chosen_: str
+    samples_per_label_: str
 
     def __init__(
         self,
         solver: ExtremeClassifier | None = None,
         *,
-        samples_per_label: str = "count",
-        rounds: int = 4,
+        samples_per_label: str = "auto",
+        rounds: int = 2,
         votes: int = 3,
         recipe: EagleRecipe | None = None,
         n_jobs: int | None = -1,
@@ -112,8 +132,15 @@ class Eagle(HasRecipe, ExtremeClassifier):
 
     @classmethod
     def paper(cls, solver: ExtremeClassifier | None = None, **changes: Any) -> Self:
-        """Return Algorithms 1 and 2 of the paper as printed."""
-        recipe = EagleRecipe(iterations=20, background="none")
+        """Return Algorithms 1 and 2 of the paper as printed.
+
+        The paper can be read in two ways at two places, and each reading has a name.
+        `recipe__unlabelled="drop"` (the default here) does not train on samples that received no
+        label; "keep" does, since Algorithm 2 returns all of X. `recipe__merge="list"` (the
+        default) lets a label that occurs c times in a group weigh c times, as lists of labels in
+        the paper's experiments suggest; "set" lets it weigh once, since M_k is a set of groups.
+        """
+        recipe = EagleRecipe(iterations=20, background="none", compare=False)
         printed = {"samples_per_label": "one", "rounds": 0, "recipe": recipe}
         return cls(solver).set_params(**{**printed, **changes})
 
@@ -123,8 +150,9 @@ class Eagle(HasRecipe, ExtremeClassifier):
         `groups` `(n_groups, n)` marks the samples of each group (or is a list with each group's
         sample numbers, or an array with each sample's group number); groups may overlap.
         `group_labels` `(n_groups, n_labels)` says how often each label occurs in each group (or
-        is a list with each group's label ids). With `Y` instead, every sample is a group of its
-        own, and the solver is simply fitted on `Y`.
+        is a list with each group's label ids), or, with ones only, that it occurs. The samples of
+        a group without labels have none. With `Y` instead, every sample is a group of its own, and
+        the solver is simply fitted on `Y`.
         """
         if groups is None and group_labels is None:
             X, Y = self._check_fit(X, Y)
@@ -137,29 +165,67 @@ class Eagle(HasRecipe, ExtremeClassifier):
         self.n_features_in_ = int(problem.X.shape[1])
         self.n_labels_ = problem.n_labels
         self.single_label_ = False
-        self.labels_per_sample_ = max(1, round(problem.labels_per_sample))
+        self.labels_per_sample_ = problem.n_answers(understood(problem, self.samples_per_label))
         return self._fit(problem)
+
+    def assign(
+        self, X: Any, groups: Any, group_labels: Any, *, none_of_these: float = 0.0
+    ) -> csr_matrix:
+        """Return which samples of new groups have their labels, `(n, n_labels)`, with confidences.
+
+        The arguments are as in `fit`, but `group_labels` has labels of this model. Labels go to
+        the samples that the fitted solver scores highest. A confidence is the share of the group's
+        scores that a sample has for the label, times the number of samples that get it, at most 1.
+        With `none_of_these`, a label that no sample of its group scores that high belongs to
+        nobody: noise.
+
+        >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
+        >>> groups = [[0, 1], [2, 3], [4, 5]]
+        >>> model = Eagle().fit(X, groups=groups, group_labels=[[0, 1], [0, 2], [1, 2]])
+        >>> model.assign([[1, 0, 0], [0, 0, 1]], [[0, 1]], [[2]]).toarray() > 0.5
+        array([[False, False, False],
+               [False, False,  True]])
+        """
+        self._check_fitted()
+        problem = Problem.of(X, groups, group_labels, n_labels=self.n_labels_)
+        scores = self.score_labels(problem.features, problem.candidates)
+        return assign_new(problem, scores, self.samples_per_label_, float(none_of_these))
 
     def _fit(self, problem: Problem) -> Self:
         solver = LabelTree(n_jobs=self.n_jobs) if self.solver is None else self.solver
         seed = check_seed(self.random_state)
+        self.samples_per_label_ = understood(problem, self.samples_per_label)
         open_question = problem.n_groups > 1 and problem.sizes().max() > 1
         rounds = int(self.rounds) if open_question else 0
-        with progress_bar("Finding whose labels they are", 1 + rounds, self.verbose) as bar:
+        task = f"Whose labels are they? Known: {_KNOWN[self.samples_per_label_]}"
+        with progress_bar(task, 2 + rounds, self.verbose) as bar:
             scores, self.label_embeddings_ = self._similarities(problem, seed)
             bar.advance()
             found = hand_out_anew(
                 problem, scores, solver, rounds=rounds, folds=int(self._used_recipe().folds),
-                samples_per_label=self.samples_per_label, seed=seed, done=bar.advance,
+                samples_per_label=self.samples_per_label_, seed=seed, done=bar.advance,
             )  # fmt: skip
-        self.assigned_labels_, self.agreement_ = found.assigned, found.agreement
+            self.assigned_labels_, self.agreement_ = found.assigned, found.agreement
+            found = self._compared(found, problem, solver, seed) if open_question else found
+        self.chosen_ = found.name
         self.solver_ = self._final(solver, problem, found)
         return self
+
+    def _compared(
+        self, found: Outcome, problem: Problem, solver: ExtremeClassifier, seed: int
+    ) -> Outcome:
+        """What was found, or all labels of the groups if these do as well on held-out groups."""
+        compare = self._used_recipe().compare
+        if not compare or is_worth_it(problem, found.ballots[0], solver, seed):
+            return found
+        everything = problem.everything
+        return replace(found, assigned=everything, ballots=[everything], name="baseline")
 
     def _similarities(self, problem: Problem, seed: int) -> tuple[csr_matrix, csr_matrix]:
         recipe, background = self._used_recipe(), self._background(problem, seed)
         search = Search(int(recipe.iterations), float(recipe.step), background)
-        return similarities(problem, search, seed, self.n_jobs, keep=_KEPT_FEATURES)
+        weighed = problem if recipe.merge == "list" else problem.without_counts()
+        return similarities(weighed, search, seed, self.n_jobs, keep=_KEPT_FEATURES)
 
     def _background(self, problem: Problem, seed: int) -> Background:
         recipe = self._used_recipe()
@@ -177,13 +243,20 @@ class Eagle(HasRecipe, ExtremeClassifier):
         cost = model.get_params(deep=False).get("cost")
         if cost is None or self.votes == 1:
             ballots = [found.assigned]
-        else:
-            model.set_params(cost=cost / len(ballots))
-        rows = [problem.worth_learning(ballot) for ballot in ballots]
+        if cost is not None:
+            model.set_params(cost=cost * self._trust(problem, found) / len(ballots))
+        keep = self._used_recipe().unlabelled == "keep"
+        everyone = np.arange(problem.X.shape[0])
+        rows = [everyone if keep else problem.worth_learning(ballot) for ballot in ballots]
         Y = vstack([ballot[own] for ballot, own in zip(ballots, rows, strict=True)], format="csr")
         X = problem.features[np.concatenate(rows)]
         fitted: ExtremeClassifier = model.fit(X, csr_matrix(Y))
         return fitted
+
+    def _trust(self, problem: Problem, found: Outcome) -> float:
+        """How much the cost of errors counts: less where many labels are wrong."""
+        is_guess = self.samples_per_label_ == "estimate" and problem.sizes().max() > 1
+        return _LESS if is_guess and found.name != "baseline" else 1.0
 
     def _topk(self, X: Features, k: int) -> TopK:
         return self.solver_._topk(X, k)

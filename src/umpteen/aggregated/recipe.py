@@ -25,6 +25,10 @@ class EagleRecipe(Recipe):
         validation groups best.
     n_directions : number of directions to shrink.
     folds : number of folds of the groups; each solver of a round is trained on all but one fold.
+    compare : whether held-out groups decide between the assignment and all labels of the groups.
+    unlabelled : "drop" leaves samples that were assigned no label out of the training; "keep" has
+        them count against all labels, as Algorithm 2 reads: it returns all of X.
+    merge : "list" has a group weigh as often as it has a label in the first embeddings, "set" once.
 
     >>> EagleRecipe(background="mean").background
     'mean'
@@ -34,7 +38,10 @@ class EagleRecipe(Recipe):
     step: float = 0.1
     background: str = "directions"
     n_directions: int = 64
-    folds: int = 4
+    folds: int = 3
+    compare: bool = True
+    unlabelled: str = "drop"
+    merge: str = "list"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "iterations": [Interval(Integral, 0, None, closed="left")],
@@ -42,9 +49,18 @@ class EagleRecipe(Recipe):
         "background": [StrOptions({"none", "mean", "directions"})],
         "n_directions": [Interval(Integral, 0, None, closed="left")],
         "folds": [Interval(Integral, 2, None, closed="left")],
+        "compare": ["boolean"],
+        "unlabelled": [StrOptions({"drop", "keep"})],
+        "merge": [StrOptions({"list", "set"})],
     }
 
 
 def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     """Group what were parameters of `Eagle` in an `EagleRecipe`."""
     EagleRecipe.gather(parameters)
+
+
+def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Say what was done before there was a choice."""
+    state["chosen_"] = "rounds" if state["agreement_"] else "first"
+    state["samples_per_label_"] = parameters["samples_per_label"]

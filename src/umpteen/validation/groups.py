@@ -1,5 +1,6 @@
 """Groups of samples, and the labels that are given per group only."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ _WORDS_OF_GROUP_LABELS = {
     "np.array(group_labels), and ids as their counts, "
     "np.array([np.bincount(ids, minlength=2) for ids in group_labels])",
 }
+_PAIRS = {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 
 def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
@@ -64,7 +66,9 @@ def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
     return members
 
 
-def check_group_labels(group_labels: Any, *, n_groups: int) -> csr_matrix:
+def check_group_labels(
+    group_labels: Any, *, n_groups: int, n_labels: int | None = None
+) -> csr_matrix:
     """Return `group_labels` as canonical CSR of float32 counts `(n_groups, n_labels)`.
 
     Accepted are a matrix that says how often a label occurs in a group, or a list with the
@@ -75,7 +79,14 @@ def check_group_labels(group_labels: Any, *, n_groups: int) -> csr_matrix:
            [0., 1., 0.]], dtype=float32)
     """
     as_lists = is_list_of_lists(group_labels)
-    counts = _list_counts(list(group_labels)) if as_lists else _count_matrix(group_labels)
+    if as_lists:
+        counts = _list_counts(list(group_labels), n_labels)
+    else:
+        counts = _count_matrix(group_labels)
+    if n_labels is not None and counts.shape[1] != n_labels:
+        raise GroupsError(
+            f"group_labels has {counts.shape[1]:,} labels, but the model was fitted on {n_labels:,}"
+        )
     if counts.shape[0] != n_groups:
         transposed = counts.shape[1] == n_groups and not as_lists
         raise GroupsError(
@@ -109,11 +120,24 @@ def _members(groups: Any, n_samples: int) -> csr_matrix:
     return csr_matrix(check_labels(array, name="groups").T.tocsr())
 
 
-def _list_counts(lists: list[Any]) -> csr_matrix:
+def _list_counts(lists: list[Any], n_labels: int | None) -> csr_matrix:
+    if n_labels is None:
+        _warn_of_an_indicator(lists)
     try:
-        return list_counts(lists, None, "group_labels")
+        return list_counts(lists, n_labels, "group_labels")
     except LabelsError as error:
         raise LabelsError(_in_other_words(str(error), _WORDS_OF_GROUP_LABELS)) from None
+
+
+def _warn_of_an_indicator(lists: list[Any]) -> None:
+    """Pairs of 0 and 1 may be two label ids, or an indicator of two labels."""
+    pairs = {tuple(row) for row in lists if len(row) == 2}
+    if all(len(row) == 2 for row in lists) and pairs & {(0, 0), (1, 1)} and pairs <= _PAIRS:
+        warnings.warn(
+            "group_labels is a list of pairs of 0 and 1, which are read as label ids: [1, 1] is "
+            "label 1 twice. Pass an indicator as an array, np.array(group_labels)",
+            stacklevel=5,
+        )
 
 
 def _count_matrix(group_labels: Any) -> csr_matrix:

@@ -1,0 +1,82 @@
+"""Is an assignment worth it? Held-out groups say whether all labels of a group do as well."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from umpteen.aggregated.problem import Problem
+from umpteen.aggregated.rounds import quiet
+from umpteen.base import ExtremeClassifier
+
+_MOST_SAMPLES = 3000  # to learn from and to judge by, two thirds and one third
+_FEWEST_GROUPS = 12  # with fewer, the comparison would be chance
+_AS_OFTEN, _AS_MUCH = 0.95, 0.75  # of hits and of lift, chosen on 24 validation settings
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How well answers for samples fit the labels of their groups."""
+
+    hits: float  # the share of answers that their group has
+    lift: float  # by how much that is more than any group has these labels
+
+
+def is_worth_it(
+    problem: Problem, assigned: csr_matrix, solver: ExtremeClassifier, seed: int
+) -> bool:
+    """Return whether `assigned` predicts held-out groups better than all labels of the groups do.
+
+    Two solvers learn from the same samples, at most 2,000: one from their assigned labels, one
+    from all labels of their groups (the paper's Baseline). Both name the best label of the samples
+    of other groups. Baseline wins if its answers are about as often labels of the group, and about
+    as much more often than by chance: then the samples of a group do share its labels. By its
+    frequent answers alone it is often right about a group, by rare ones far from chance. With few
+    groups the answer is yes.
+    """
+    judges, learned = _held_out(problem, seed)
+    if problem.n_groups < _FEWEST_GROUPS or assigned[learned].nnz == 0:
+        return True
+    asked = np.flatnonzero(problem.groups[judges].getnnz(axis=0))
+
+    def judged(labels: csr_matrix) -> Judgement:
+        rows = np.intersect1d(learned, problem.worth_learning(labels))
+        model = quiet(solver).fit(problem.features[rows], labels[rows])
+        best = model.predict_topk(problem.features[asked], k=1).padded(1).labels.ravel()
+        return judge(problem, judges, asked, best)
+
+    baseline, ours = judged(problem.everything), judged(assigned)
+    return baseline.hits < _AS_OFTEN * ours.hits or baseline.lift < _AS_MUCH * ours.lift
+
+
+def judge(
+    problem: Problem,
+    judges: npt.NDArray[np.intp],
+    samples: npt.NDArray[np.intp],
+    answers: npt.NDArray[np.int32],
+) -> Judgement:
+    """Compare the labels `answers` of `samples` (-1: none) with those of the groups `judges`."""
+    sizes = problem.sizes().astype(np.float64)
+    share = (problem.label_groups.astype(bool) @ sizes) / sizes.sum()
+    samples, answers = samples[answers >= 0], answers[answers >= 0]
+    named = csr_matrix(
+        (np.ones(len(samples)), (np.arange(len(samples)), answers)),
+        shape=(len(samples), problem.n_labels),
+    )
+    members = problem.groups[judges][:, samples]
+    hits = (members @ named).multiply(problem.group_labels[judges].astype(bool)).sum()
+    by_chance = (members @ share[answers]).sum()
+    n_asked = max(1, members.nnz)
+    return Judgement(float(hits) / n_asked, float(hits - by_chance) / n_asked)
+
+
+def _held_out(problem: Problem, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return groups to judge by, and samples of none of them to learn from."""
+    order = np.random.default_rng((seed, 1)).permutation(problem.n_groups)
+    n_used = np.cumsum(problem.sizes()[order])
+    order = order[n_used <= max(_MOST_SAMPLES, n_used[0])]
+    judges, others = np.split(order, [len(order) // 3])
+    is_asked = problem.groups[judges].getnnz(axis=0) > 0
+    is_other = problem.groups[others].getnnz(axis=0) > 0
+    return judges, np.flatnonzero(is_other & ~is_asked)
