@@ -2,8 +2,8 @@
 
 While a batch is being answered, the texts of other requests gather; the next batch takes them. If
 several requests came together, the next ones probably will: then the first waits a moment for the
-others. A lone client never waits. If a whole batch gathers meanwhile, a second thread takes it, as
-parts of an answer take one core only.
+others. A lone client never waits. A second thread takes what gathers if it is half a batch, as
+parts of an answer take one core only, or if the first is occupied by a request of very many texts.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Batcher:
     ) -> None:
         self._settings, self._observe = settings, observe
         self._queue: deque[Asked] = deque()
-        self._n_waiting = self._n_running = 0
+        self._n_waiting = self._n_answering = self._n_running = 0
         self._came_together = False
         self._changed = asyncio.Event()
         self._threads = ThreadPoolExecutor(_THREADS, "umpteen-answers")
@@ -94,20 +94,23 @@ class Batcher:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _is_time(self) -> bool:
-        """Whether a batch can start: on a free thread, or, on the last one, if it is a full one."""
-        n_needed = 1 if self._n_running == 0 else self._settings.max_batch // 2
+        """Whether a batch can start."""
+        most = self._settings.max_batch
+        is_quiet = self._n_running == 0 or self._n_answering > most
+        n_needed = 1 if is_quiet else max(1, most // 2)
         return self._n_running < _THREADS and self._n_waiting >= n_needed
 
     def _start(self, batch: list[Asked]) -> None:
-        self._observe(sum(len(asked.texts) for asked in batch))
-        self._n_running += 1
+        n_texts = sum(len(asked.texts) for asked in batch)
+        self._observe(n_texts)
+        self._count(1, n_texts)
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(self._threads, answer_together, batch, loop).add_done_callback(
-            self._end
-        )
+        done = loop.run_in_executor(self._threads, answer_together, batch, loop)
+        done.add_done_callback(lambda _: self._count(-1, -n_texts))
 
-    def _end(self, done: "asyncio.Future[None]") -> None:
-        self._n_running -= 1
+    def _count(self, n_batches: int, n_texts: int) -> None:
+        self._n_running += n_batches
+        self._n_answering += n_texts
         self._changed.set()
 
     def _next(self) -> list[Asked]:
