@@ -202,8 +202,8 @@ def test_all_forms_of_labels_are_the_same(lists):
 
 
 def test_a_count_above_the_size_of_the_group_is_refused():
-    given = dict(groups=[0, 0, 1, 1, 1, 1], group_labels=[[0, 0, 0, 1], [1]])
-    with pytest.raises(GroupsError, match='label 0 occurs 3 times in group 0, which has 2 samples'):
+    given = {"groups": [0, 0, 1, 1, 1, 1], "group_labels": [[0, 0, 0, 1], [1]]}
+    with pytest.raises(GroupsError, match="label 0 occurs 3 times in group 0, which has 2 samples"):
         um.Eagle(um.NearestCentroid()).fit(X, **given)
     um.Eagle(um.NearestCentroid(), samples_per_label="estimate").fit(X, **given)
 

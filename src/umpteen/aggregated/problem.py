@@ -133,9 +133,7 @@ def groups_with(
     return total
 
 
-def _check_empty_groups(
-    n_samples: npt.NDArray[np.int32], n_labels: npt.NDArray[np.int32]
-) -> None:
+def _check_empty_groups(n_samples: npt.NDArray[np.int32], n_labels: npt.NDArray[np.int32]) -> None:
     wrong = np.flatnonzero((n_samples == 0) & (n_labels > 0))
     if len(wrong):
         raise GroupsError(

@@ -17,7 +17,7 @@ class Settings:
     max_texts : maximum number of texts in one request.
     max_waiting : maximum number of texts in the queue; requests beyond it get 429.
     max_batch : maximum number of texts that are predicted together.
-    gather : how long a batch waits for more texts; by default, it does not wait.
+    gather : how long a batch waits for more texts, if the last requests arrived together.
     timeout : how long a request may take, its body included.
     read_keys, learn_keys : API keys for reading, and for reading and teaching. Without
         `read_keys`, everybody may read; without `learn_keys`, whoever may read may teach.
@@ -35,7 +35,7 @@ class Settings:
     max_texts: int = 1000
     max_waiting: int = 1024
     max_batch: int = 128
-    gather: float = 0.0
+    gather: float = 0.003
     timeout: float = 30.0
     read_keys: tuple[str, ...] = field(default=(), repr=False)
     learn_keys: tuple[str, ...] = field(default=(), repr=False)

@@ -72,7 +72,7 @@ class State:
 
     def n_pending(self, current: Version) -> int:
         """Return the number of corrections that were not processed yet."""
-        return self.journal.last_number - current.position
+        return current.n_waiting(self.journal.last_number)
 
     def close(self) -> None:
         """Unlock the folder."""

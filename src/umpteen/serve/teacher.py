@@ -73,9 +73,11 @@ class Teacher:
             started_from = model.current
             if model.state is None or model.state.n_pending(started_from) == 0:
                 return nothing_to_learn(started_from)
+            adopted = False
             try:
                 outcome = await self._in_child(model)
-                adopted = outcome and await asyncio.to_thread(model.adopt, outcome, started_from)
+                if outcome is not None:
+                    adopted = await asyncio.to_thread(model.adopt, outcome, started_from)
             except (OSError, UmpteenError):  # no room, say
                 _LOG.exception("%s: what was learned cannot be used", model.name)
                 outcome = None

@@ -232,7 +232,8 @@ class CoAttentionMIML(HasRecipe, ExtremeClassifier):
     ) -> csr_matrix:
         if not self.temperature:  # no mask, and so no use of embeddings
             return csr_matrix(([], ([], [])), (self.n_labels_, self.n_features_in_), np.float32)
-        problem = Problem(features=units, X=as_csr(units), groups=bags, group_labels=counts)
+        numbers = np.arange(bags.shape[0])
+        problem = Problem(units, as_csr(units), groups=bags, group_labels=counts, given=numbers)
         plain = Background.none(self.n_features_in_)
         recipe = self._used_recipe()
         background = Background.of_mean(problem.X) if recipe.center else plain
