@@ -221,7 +221,7 @@ def test_where_groups_share_their_labels_all_samples_learn_them():
     topic = np.repeat(rng.integers(0, 12, 120), 8)
     X = np.eye(12)[topic] + 0.05 * rng.random((960, 12))
     labels = [[t, 12 + t] for t in topic[::8]]
-    known = dict(groups=np.arange(960) // 8, group_labels=labels)
+    known = {"groups": np.arange(960) // 8, "group_labels": labels}
     model = um.Eagle().fit(X, **known)
     assert (model.samples_per_label_, model.chosen_) == ("estimate", "baseline")
     baseline = um.LabelTree().fit(X, um.ignore_groups(X, *known.values()))
@@ -278,7 +278,7 @@ def test_a_confidence_is_the_share_of_the_groups_scores():
 
 def test_labels_that_no_sample_deserves_may_belong_to_nobody():
     model = um.Eagle(FAST).fit(np.eye(3), [[0], [1], [2]])
-    new = dict(X=np.eye(3)[:2], groups=[[0, 1]], group_labels=[[0, 1, 2]])
+    new = {"X": np.eye(3)[:2], "groups": [[0, 1]], "group_labels": [[0, 1, 2]]}
     assert model.assign(**new)[:, 2].nnz <= 1
     found = model.assign(**new, none_of_these=0.5)
     assert found.toarray().tolist() == [[1, 0, 0], [0, 1, 0]]

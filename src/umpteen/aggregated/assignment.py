@@ -30,8 +30,9 @@ def assign_labels(
     Algorithm 2 of EAGLE (Shen et al. 2020): each label of a group goes to the sample that is
     closest to the label's embedding (`group_label_embeddings`, which takes the same arguments);
     of equally close ones to the first. With `samples_per_label="count"` it goes to as many
-    samples as it occurs times in the group; "estimate" and "auto" are as in `Eagle`. A sample may end up with several labels, or none;
-    where groups overlap, it has the labels that any of its groups gave it.
+    samples as it occurs times in the group; "estimate" and "auto" are as in `Eagle`. A sample may
+    end up with several labels, or none; where groups overlap, it has the labels that any of its
+    groups gave it.
 
     >>> X = [[1, 0], [0, 1], [1, 0], [0, 1], [1, 0], [0.6, 0.8]]
     >>> groups = [[0, 1], [2, 3], [4, 5]]

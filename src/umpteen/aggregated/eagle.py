@@ -51,7 +51,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
     to its embedding (`samples_per_label`). Then, `rounds` times, solvers trained on other groups
     score the samples of a group, and the labels are assigned again. The final solver is trained on
     the last `votes` rounds together; a label on which they disagree gets a fractional weight. If
-    held-out groups say that all labels of the groups do as well, it is trained on these (`chosen_`).
+    validation groups say that all labels of the groups do as well, it is trained on these instead
+    (`chosen_`).
 
     `Eagle.paper()` is the algorithm as printed, without these: no background, one sample per
     label and group, 20 iterations, no rounds. `Eagle.paper(recipe__iterations=0)` is the paper's

@@ -79,10 +79,7 @@ def check_group_labels(
            [0., 1., 0.]], dtype=float32)
     """
     as_lists = is_list_of_lists(group_labels)
-    if as_lists:
-        counts = _list_counts(list(group_labels), n_labels)
-    else:
-        counts = _count_matrix(group_labels)
+    counts = _list_counts(list(group_labels), n_labels) if as_lists else _count_matrix(group_labels)
     if n_labels is not None and counts.shape[1] != n_labels:
         raise GroupsError(
             f"group_labels has {counts.shape[1]:,} labels, but the model was fitted on {n_labels:,}"
