@@ -42,11 +42,11 @@ LOG = Console(stderr=True)
 Row = dict[str, Any]
 
 OURS = [sys.executable, "-m", "umpteen", "serve", "--port", "0", "--no-learn"]
-GATHERING = """
+NOT_WAITING = """
 import sys
 from umpteen.serve import Settings, open_models
 from umpteen.serve.running import run
-settings = Settings(learns=False, gather=float(sys.argv[2]))
+settings = Settings(learns=False, gather=0)
 run(open_models([sys.argv[1]], settings), "127.0.0.1", 0, settings)
 """
 PLAIN = [sys.executable, "-m", "harness.plain_server"]
@@ -111,8 +111,8 @@ def ours() -> tuple[Server, Row]:
     return server, {"one": f"/v1/{SET}/suggest", "batch": f"/v1/{SET}/suggest"}
 
 
-def gathering() -> tuple[Server, Row]:
-    server = Server(model(), 0.003, program=[sys.executable, "-c", GATHERING])
+def not_waiting() -> tuple[Server, Row]:
+    server = Server(model(), program=[sys.executable, "-c", NOT_WAITING])
     return server, {"one": f"/v1/{SET}/suggest", "batch": f"/v1/{SET}/suggest"}
 
 
@@ -129,10 +129,10 @@ def annif() -> tuple[Server, Row]:
     place = whole.folder / "annif"
     if not (place / "projects" / "bonsai").exists():
         train_annif(whole)
-    environment = {"ANNIF_PROJECTS": str(place / "projects.cfg"), "ANNIF_DATADIR": str(place),
-                   "ANNIF_CONFIG": "annif.default_config.ProductionConfig"}  # fmt: skip
-    os.environ.update(environment)
-    server = Server(program=[str(ANNIF), "-P", "-m", "harness.annif.server"], ready="/v1/projects")
+    settings = {"ANNIF_PROJECTS": str(place / "projects.cfg"), "ANNIF_DATADIR": str(place),
+                "ANNIF_CONFIG": "annif.default_config.ProductionConfig"}  # fmt: skip
+    program = [str(ANNIF), "-P", "-m", "harness.annif.server"]
+    server = Server(program=program, ready="/v1/projects", environment=without_ours() | settings)
     route = "/v1/projects/bonsai"
     return server, {"form": f"{route}/suggest", "documents": f"{route}/suggest-batch?limit=10"}
 
@@ -146,12 +146,17 @@ def train_annif(files: Files) -> None:
         places = {"folder": str(files.folder), "measured": str(measured)}
         job.write_text(json.dumps(asked | places))
         program = [str(ANNIF), "-P", "-m", "harness.annif.theirs", str(job)]
-        subprocess.run(program, check=True)
+        subprocess.run(program, check=True, env=without_ours())
+
+
+def without_ours() -> dict[str, str]:
+    """The environment for a Python that has Annif and not this package."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 SYSTEMS = {
     "umpteen serve": ours,
-    "umpteen serve, gathers 3 ms": gathering,
+    "umpteen serve, gather=0": not_waiting,
     "plain FastAPI route": plain,
     "Annif, Omikuji": annif,
 }

@@ -31,12 +31,16 @@ class Server:
     """`umpteen serve`, or another program that writes its address to stderr, once it is ready."""
 
     def __init__(
-        self, *arguments: Any, program: list[str] | None = None, ready: str = "/readyz"
+        self,
+        *arguments: Any,
+        program: list[str] | None = None,
+        ready: str = "/readyz",
+        environment: dict[str, str] | None = None,
     ) -> None:
         self.ready = ready
         command = program or [sys.executable, "-m", "umpteen", "serve", "--port", "0"]
         self.process = subprocess.Popen(
-            [*command, *map(str, arguments)], stderr=subprocess.PIPE, text=True
+            [*command, *map(str, arguments)], stderr=subprocess.PIPE, text=True, env=environment
         )
         told = []
         for line in self.process.stderr or []:

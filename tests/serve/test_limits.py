@@ -98,6 +98,30 @@ def test_a_full_queue_refuses_at_once_and_then_goes_on(busy_app):
     with_client(app, ask)
 
 
+def test_many_texts_do_not_block_a_single_one(saved, monkeypatch):
+    settings = Settings(learns=False, max_batch=8)
+    models = open_models([str(saved)], settings)
+    go_on, snapshot_type = threading.Event(), type(models["kitchen"].snapshot)
+    real = snapshot_type.answer
+
+    def answer(self, texts, k):
+        if len(texts) > 8:
+            go_on.wait(10)
+        return real(self, texts, k)
+
+    monkeypatch.setattr(snapshot_type, "answer", answer)
+
+    async def ask(client):
+        many = asyncio.create_task(client.post(SUGGEST, json={"texts": ["tea"] * 20}))
+        await asyncio.sleep(0.1)
+        assert (await client.post(SUGGEST, json={"text": "tea"})).status_code == 200
+        assert not many.done()
+        go_on.set()
+        assert len((await many).json()["results"]) == 20
+
+    with_client(create_app(models, settings), ask)
+
+
 def test_a_request_larger_than_the_queue_is_answered_when_it_is_empty(serving, saved):
     client = serving(saved, max_waiting=2)
     assert client.post(SUGGEST, json={"texts": ["tea"] * 5}).status_code == 200

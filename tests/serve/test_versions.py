@@ -90,6 +90,7 @@ def test_corrections_that_were_undone_stay_so_for_a_new_model(versions, model, o
     shutil.copytree(other, model)
     fresh = versions.current(model)
     assert [number for number in range(1, 8) if fresh.waits(number)] == [6, 7]
+    assert [fresh.n_waiting(last) for last in (0, 3, 5, 7)] == [0, 0, 0, 2]
 
 
 def test_there_may_be_nothing_to_return_to(versions, model):

@@ -1,14 +1,15 @@
-"""Texts of concurrent requests, answered together: one thread, a bounded queue, no waiting.
+"""Texts of concurrent requests, answered together, from a bounded queue.
 
-While a batch is being answered, the texts of other requests gather; the next batch takes them.
-So a lone request is answered at once, and a hundred at a time become a few batches.
+While a batch is being answered, the texts of other requests gather; the next batch takes them. If
+several requests came together, the next ones probably will: then the first waits a moment for the
+others. A lone client never waits. A second thread takes what gathers if it is half a batch, as
+parts of an answer take one core only, or if the first is occupied by a request of very many texts.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -20,6 +21,8 @@ from umpteen.serve.refusals import busy
 from umpteen.serve.settings import Settings
 from umpteen.serve.snapshot import Snapshot, Tags
 from umpteen.tagger.thresholds import Threshold
+
+_THREADS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +54,10 @@ class Batcher:
     ) -> None:
         self._settings, self._observe = settings, observe
         self._queue: deque[Asked] = deque()
-        self._n_waiting = 0
-        self._arrived = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, "umpteen-answers")
+        self._n_waiting = self._n_answering = self._n_running = 0
+        self._came_together = False
+        self._changed = asyncio.Event()
+        self._threads = ThreadPoolExecutor(_THREADS, "umpteen-answers")
 
     @property
     def n_waiting(self) -> int:
@@ -69,27 +73,45 @@ class Batcher:
         future: asyncio.Future[list[Tags]] = asyncio.get_running_loop().create_future()
         self._queue.append(Asked(snapshot, texts, k, threshold, future))
         self._n_waiting += len(texts)
-        self._arrived.set()
+        self._changed.set()
         return await future
 
     async def run(self) -> None:
         """Answer until cancelled."""
-        loop = asyncio.get_running_loop()
         while True:
-            await self._arrived.wait()
-            if self._settings.gather:
+            while not self._is_time():
+                self._changed.clear()
+                await self._changed.wait()
+            if self._came_together and self._n_waiting < self._settings.max_batch:
                 await asyncio.sleep(self._settings.gather)
             batch = self._next()
-            if not batch:
-                continue
-            n_texts = sum(len(asked.texts) for asked in batch)
-            self._observe(n_texts)
-            with suppress(Exception):  # each request gets its own error
-                await loop.run_in_executor(self._thread, answer_together, batch, loop)
+            self._came_together = len(batch) > 1
+            if batch:
+                self._start(batch)
 
     def close(self) -> None:
-        """Let the thread end after what it is doing."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Let the threads end after what they are doing."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _is_time(self) -> bool:
+        """Whether a batch can start."""
+        most = self._settings.max_batch
+        is_quiet = self._n_running == 0 or self._n_answering > most
+        n_needed = 1 if is_quiet else max(1, most // 2)
+        return self._n_running < _THREADS and self._n_waiting >= n_needed
+
+    def _start(self, batch: list[Asked]) -> None:
+        n_texts = sum(len(asked.texts) for asked in batch)
+        self._observe(n_texts)
+        self._count(1, n_texts)
+        loop = asyncio.get_running_loop()
+        done = loop.run_in_executor(self._threads, answer_together, batch, loop)
+        done.add_done_callback(lambda _: self._count(-1, -n_texts))
+
+    def _count(self, n_batches: int, n_texts: int) -> None:
+        self._n_running += n_batches
+        self._n_answering += n_texts
+        self._changed.set()
 
     def _next(self) -> list[Asked]:
         """The requests that fit into the next batch; at least one."""
@@ -104,7 +126,6 @@ class Batcher:
             if not asked.answer.done():  # nobody waits any more
                 batch.append(asked)
                 n_texts += len(asked.texts)
-        self._arrived.clear()
         return batch
 
 

@@ -39,7 +39,7 @@ class LabelSearch:
     million names take 5 to 15 ms, and the memory of the folded names and 16 bytes for each.
 
     >>> tagger = Tagger().fit(["a", "b", "c"], [["Crème brûlée"], ["ice cream"], ["bread"]])
-    >>> [tagger.labels[i] for i in LabelSearch.of(tagger).find("CREM", 5).labels]
+    >>> [tagger.labels[i] for i in LabelSearch.of(tagger).find("CRE", 5).labels]
     ['Crème brûlée', 'ice cream']
     """
 

@@ -55,7 +55,8 @@ class ServedModel:
             is_new = outcome.version.version != self.snapshot.version
             snapshot = self._load(outcome.version) if is_new else self.snapshot
             state.versions.choose(outcome.version, self.folder)
-            state.log(outcome.to_dict())
+            if outcome.corrections:
+                state.log(outcome.to_dict())
             self._swap(snapshot, outcome.version)
             state.versions.prune(outcome.version, state.keep_versions)
             return True

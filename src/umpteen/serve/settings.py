@@ -17,7 +17,7 @@ class Settings:
     max_texts : most texts in one request.
     max_waiting : texts that may wait for their turn; what does not fit is refused with 429.
     max_batch : most texts that are answered together.
-    gather : how long the first text of a batch waits for others; 0 takes what is there.
+    gather : how long the first text of a batch waits for others, if the last ones came together.
     timeout : how long a request may take, from its first byte to its answer.
     read_keys, learn_keys : whoever has one of them may read, or also teach; empty for everybody.
     origins : web pages of other hosts that may ask (CORS).
@@ -34,7 +34,7 @@ class Settings:
     max_texts: int = 1000
     max_waiting: int = 1024
     max_batch: int = 128
-    gather: float = 0.0
+    gather: float = 0.003
     timeout: float = 30.0
     read_keys: tuple[str, ...] = field(default=(), repr=False)
     learn_keys: tuple[str, ...] = field(default=(), repr=False)

@@ -70,7 +70,7 @@ class State:
 
     def n_pending(self, current: Version) -> int:
         """Return how many corrections nobody has looked at yet."""
-        return self.journal.last_number - current.position
+        return current.n_waiting(self.journal.last_number)
 
     def close(self) -> None:
         """Unlock the folder."""

@@ -48,6 +48,13 @@ class Version:
         """Return whether a correction is still to be looked at."""
         return number > self.position and not self.is_undone(number)
 
+    def n_waiting(self, last: int) -> int:
+        """Return how many corrections up to number `last` are still to be looked at."""
+        undone = sum(
+            max(0, min(end, last) - max(first, self.position + 1) + 1) for first, end in self.undone
+        )
+        return max(0, last - self.position - undone)
+
     def is_undone(self, number: int) -> bool:
         """Return whether a correction was taken back."""
         return any(first <= number <= last for first, last in self.undone)
