@@ -12,7 +12,7 @@ from tests.serve.page import kitchen
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
 
-PAGE = files("umpteen") / "serve" / "page"
+PAGE = Path(str(files("umpteen"))) / "serve" / "page"
 TEXT = "How long does salmon keep in the fridge, and which jar is best?"
 VIEWS = ("try", "review", "model")
 
@@ -132,8 +132,7 @@ def test_a_busy_server_is_asked_again(person):
     person.problems.clear()
 
 
-def test_the_page_weighs_less_than_60_kb_and_asks_no_other_host(person, tmp_path):
-    assert sum(file.stat().st_size for file in Path(str(PAGE)).iterdir()) < 60_000
+def test_the_page_asks_no_other_host(person, tmp_path):
     page = person.open()
     fill(page)
     page.click("text=Model")
@@ -145,8 +144,12 @@ def test_the_page_weighs_less_than_60_kb_and_asks_no_other_host(person, tmp_path
     }
 
 
-def test_nothing_inline_so_that_a_strict_policy_suffices(person, tmp_path):
-    page = (Path(str(PAGE)) / "index.html").read_text("utf-8")
+def test_the_page_weighs_less_than_60_kb():
+    assert sum(file.stat().st_size for file in PAGE.iterdir()) < 60_000
+
+
+def test_nothing_is_inline_so_that_a_strict_policy_suffices():
+    page = (PAGE / "index.html").read_text("utf-8")
     assert "default-src 'self'" in page
     assert not re.search(r"<style|<script(?! type=\"module\" src)| style=| on\w+=", page)
 
