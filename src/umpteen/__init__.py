@@ -43,6 +43,7 @@ _SUBPACKAGES = (
     "neural",
     "report",
     "search",
+    "serve",
     "siamese",
     "softmax",
     "text",

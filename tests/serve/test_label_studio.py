@@ -136,7 +136,9 @@ def test_other_events_are_passed_over(serving, model, action):
 @pytest.mark.parametrize(
     "config",
     ["<View", "<View/>", "not xml", '<!DOCTYPE a [<!ENTITY b "c">]><View>&b;</View>',
-     '<View><Image name="i" value="$i"/><RectangleLabels name="l" toName="i"/></View>'],
+     '<View><Image name="i" value="$i"/><RectangleLabels name="l" toName="i"/></View>',
+     "<View>" * 200_000],
+    ids=["torn", "empty", "no xml", "entities", "image", "very long"],
 )  # fmt: skip
 def test_interfaces_without_labels_of_texts_are_refused(client, config):
     answer = client.post("/predict", json={"tasks": TASKS, "label_config": config})

@@ -12,6 +12,7 @@ from umpteen.serve.schemas import Names
 
 _KINDS = ("Choices", "Taxonomy")
 _NAMES = TypeAdapter(Names)
+_LONGEST = 1_000_000  # characters: XML is parsed while others wait
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ choices=frozenset())
     """
     if not config.strip():
         return Control()
+    if len(config) > _LONGEST:
+        raise ValueError(f"it has {len(config):,} characters; at most {_LONGEST:,} are allowed")
     if "<!DOCTYPE" in config or "<!ENTITY" in config:
         raise ValueError("a document type declaration is not allowed")
     root = ElementTree.fromstring(config)  # noqa: S314  no entities but those of XML itself

@@ -37,7 +37,7 @@ function fromLine(line, number) {
 	}
 	const { id, text, labels } = found ?? {};
 	if (typeof text !== "string") throw new Error(`line ${number} has no "text"`);
-	return { id: id?.toString(), text, labels: [labels ?? []].flat() };
+	return { id: id?.toString(), text, labels: [labels ?? []].flat().map(String) };
 }
 
 export function csv(content) {
