@@ -43,6 +43,35 @@ def texts() -> tuple[list[str], list[list[str]]]:
     return [" ".join(words) for words in chosen], [sorted(w.upper() for w in c[:2]) for c in chosen]
 
 
+def sentences() -> tuple[list[str], list[list[str]]]:
+    """English texts with forms of words and names of labels in them, and stems as labels."""
+    random = np.random.default_rng(6)
+    stems = [word for word in WORDS[:10] if word != "bread"] + ["connect", "paint"]
+    chosen = [random.choice(stems, 2, replace=False).tolist() for _ in range(160)]
+    endings = random.choice(["", "s", "ing", "ed"], (len(chosen), 2))
+    return [
+        f"The {one}{end} and the {other}{last} are of {random.choice(['wood', 'gold'])}"
+        for (one, other), (end, last) in zip(chosen, endings, strict=True)
+    ], [sorted(word.upper() for word in words) for words in chosen]
+
+
+def german() -> list[str]:
+    """German texts with forms of words, and compounds."""
+    words = ["Türschloss", "Schloss", "Schlösser", "Haustür", "Häuser", "Hauses", "Straße", "北京"]
+    return [f"Die {one} und das {other}" for one in words for other in words[:3]]
+
+
+def _vocabulary() -> um.data.LabelVocabulary:
+    broader = {"APPLE": "FRUIT", "PEAR": "FRUIT", "IRON": "METAL", "COPPER": "METAL"}
+    return um.data.LabelVocabulary.of(
+        [um.data.Concept(name, name.lower()) for name in ("FRUIT", "METAL")]
+        + [
+            um.data.Concept(name, name.lower(), (f"{name.lower()} of gold",), broader=(parent,))
+            for name, parent in broader.items()
+        ]
+    )
+
+
 def _fitted(model: Any, dense: bool = False, n_samples: int = N_SAMPLES, **more: Any) -> Any:
     X, Y = samples(n_samples)
     return model.fit(X.toarray() + np.float32(0.1) if dense else X, Y, **more)
@@ -144,7 +173,18 @@ MODELS: dict[str, Callable[[], Any]] = {
     "Tagger-hashing": lambda: um.Tagger(
         vectorizer=um.text.Vectorizer(hashing=256, stop_words=["noun"]), calibrate=False
     ).fit(*texts()),
+    "Tagger-language": lambda: um.Tagger(language="en", replay=0).fit(
+        *sentences(), vocabulary=_vocabulary()
+    ),
     "Vectorizer": lambda: um.text.Vectorizer(ngrams=3, min_df_ngrams=1).fit(texts()[0]),
+    "Vectorizer-both": lambda: (
+        um.text.Vectorizer(language="auto", forms="both", spare=3)
+        .fit(sentences()[0][:40] + german())
+        .learn_words(["the quokkas"])
+    ),
+    "Vectorizer-characters": lambda: um.text.Vectorizer(language="de", forms="characters").fit(
+        german()
+    ),
     "LabelIndex": lambda: _index("exact"),
     "NearestSet": lambda: _decoder(um.collapse.NearestSet()),
     "NearestSet-unseen": lambda: _decoder(um.collapse.NearestSet(unseen=True)),
@@ -182,9 +222,9 @@ def ask(model: Any) -> dict[str, Any]:
     X = samples()[0][:24]
     if isinstance(model, um.Tagger):
         asked = [*texts()[0][:12], "gold apple", "", "nothing known here"]
-        return _of_topk(model.predict_topk(asked, 5))
+        return _of_topk(model.predict_topk(asked + _forms_of_words(model.vectorizer_), 5))
     if isinstance(model, um.text.Vectorizer):
-        return _of_csr(model.transform(texts()[0][:12]))
+        return _of_csr(model.transform(texts()[0][:12] + _forms_of_words(model)))
     if isinstance(model, um.search.LabelIndex):
         return _of_topk(model.topk(np.random.default_rng(4).random((6, 8)), 5))
     if hasattr(model, "sample_with_log_prob"):
@@ -196,6 +236,14 @@ def ask(model: Any) -> dict[str, Any]:
     top = model.predict_topk(X, 5)
     found = model.predict(X)
     return _of_topk(top) | (_of_csr(found) if hasattr(found, "indptr") else {"single": found})
+
+
+def _forms_of_words(vectorizer: Any) -> list[str]:
+    """Questions to models with a language, with forms of words that no training text has."""
+    if vectorizer.language is None:
+        return []
+    new = ["A connection to painters", "quokka apples by Ähnlichkeiten der Türschlösser", "stoned"]
+    return [*sentences()[0][:12], *german()[:4], *new, "Is this the stoning of gold connections?"]
 
 
 def _of_topk(top: Any) -> dict[str, Any]:
