@@ -14,11 +14,11 @@ from umpteen.aggregated.assignment import similarities
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.confidence import assign_new
 from umpteen.aggregated.embeddings import Search
-from umpteen.aggregated.judging import is_worth_it
 from umpteen.aggregated.presence import SHARES, understood
 from umpteen.aggregated.problem import Problem
 from umpteen.aggregated.recipe import EagleRecipe, upgrade_from_1, upgrade_from_2
 from umpteen.aggregated.rounds import Outcome, hand_out_anew
+from umpteen.aggregated.validating import is_worth_it
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import GroupsError
 from umpteen.linear import LabelTree

@@ -61,6 +61,6 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 
 
 def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
-    """Say what was done before there was a choice."""
+    """Set what was done before there was a choice."""
     state["chosen_"] = "rounds" if state["agreement_"] else "first"
     state["samples_per_label_"] = parameters["samples_per_label"]

@@ -28,7 +28,7 @@ Output = Annotated[
     typer.Option("-o", "--output", metavar="FOLDER", help="Save there, and leave MODEL as it is."),
 ]
 
-OF_FIT, _OF_ANSWERS = 23, 3  # kernels that are compiled on the first run
+OF_FIT, _OF_ANSWERS = 16, 3  # kernels that are compiled on the first run
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
 

@@ -7,9 +7,17 @@ loops compiles ten times faster than numpy's functions. `benchmarks/cold_start.p
 the time goes.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from numba import njit
 from numba.extending import register_jitable
 
 kernel = njit(nogil=True, cache=True, no_cfunc_wrapper=True)  # called from Python
 inlined = njit(nogil=True, cache=True, inline="always")  # put into what calls it, before typing
 shared = register_jitable  # compiled once for all kernels of a process; plain Python outside
+
+
+def elementwise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Put arithmetic into what calls it; outside of kernels it is plain Python, also on arrays."""
+    return register_jitable(inline="always")(function)  # type: ignore[no-any-return]

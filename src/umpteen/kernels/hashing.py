@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.compiling import elementwise, inlined, kernel
 
 SEED: Any = np.uint64(0x243F6A8885A308D3)  # digits of pi
 _FACTOR: Any = np.uint64(0x9E3779B97F4A7C15)  # of the golden ratio
@@ -18,20 +18,20 @@ _HALF: Any = np.uint64(32)
 _ONE: Any = np.uint64(1)
 
 
-@inlined
+@elementwise
 def stir(key: Any, number: Any) -> Any:
     """Return the unfinished hash `key` with one more number in it."""
     key = (key ^ number) * _FACTOR
     return key ^ (key >> _HALF)
 
 
-@inlined
+@elementwise
 def finish(key: Any) -> Any:
     """Return the hash whose every bit depends on all that was stirred into `key`."""
     return stir(stir(key, _HALF), _ONE)
 
 
-@inlined
+@elementwise
 def join(left: Any, right: Any) -> Any:
     """Return the hash of two hashes in this order."""
     return finish(stir(left * _LEFT_FACTOR, right))

@@ -1,78 +1,60 @@
-"""From texts to rows of TF-IDF weights."""
+"""From words to rows of TF-IDF weights."""
 
 from typing import Any
 
 import numpy as np
 
-from umpteen.kernels.compiling import inlined, kernel, shared
+from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.hashing import find
+from umpteen.kernels.ngrams import fold, list_features
 from umpteen.kernels.sorting import sort_ids
-from umpteen.kernels.tokens import fold, read_ngrams
-
-
-@inlined
-def find_columns(ngrams: Any, shorter: Any, slots: Any, keys: Any, n_columns: int) -> Any:
-    """Return the column of each n-gram, -1 if it has none; without a vocabulary, by its hash."""
-    columns = np.empty(len(ngrams), np.int32)
-    if len(keys) > 0:
-        for ngram in range(len(ngrams)):
-            columns[ngram] = slots[find(ngrams[ngram], slots, keys)] - 1
-    else:
-        folded = fold(ngrams, shorter, n_columns)
-        for ngram in range(len(ngrams)):
-            columns[ngram] = folded[ngram]
-    return columns
 
 
 @kernel
 def weigh_texts(
-    text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int, slots: Any, keys: Any,
-    idf: Any, n_first: int, sublinear: bool,
+    words: Any, numbers: Any, word_ends: Any, learned: Any, new: Any, longest: int, slots: Any,
+    keys: Any, columns: Any, idf: Any, n_first: int, sublinear: bool,
 ) -> Any:  # fmt: skip
     """Return (indptr, indices, data), a row of length 1 per text: (1 + ln(count)) * `idf`.
 
     Only the `n_first` columns count for the length, unless a text has none of them. A column is
-    the place of an n-gram's hash in `keys`. One look into the table per n-gram,
-    and a sort per text.
+    the place of a feature's hash in `keys`; without `keys`, it follows from the hash. `columns` has
+    those of learned words. One look into the table per feature, and a sort per text. Words are as
+    in `kernels.ngrams`.
     """
-    _, _, _, shorter, _, ngram_ends, ngrams = read_ngrams(
-        text, text_ends, letters, stop_words, longest
-    )
-    return weigh_ngrams(shorter, ngram_ends, ngrams, slots, keys, idf, n_first, sublinear)
-
-
-@shared
-def weigh_ngrams(
-    shorter: Any, ngram_ends: Any, ngrams: Any, slots: Any, keys: Any, idf: Any, n_first: int,
-    sublinear: bool,
-) -> Any:  # fmt: skip
-    """Return the rows of texts whose n-grams were read."""
-    found = find_columns(ngrams, shorter, slots, keys, len(idf))
-    return weigh_columns(found, ngram_ends, idf, n_first, sublinear)
-
-
-@shared
-def weigh_columns(found: Any, ngram_ends: Any, idf: Any, n_first: int, sublinear: bool) -> Any:
-    """Return the rows of texts whose n-grams have these columns, which are overwritten."""
-    indptr = np.zeros(len(ngram_ends) + 1, np.int32)
-    values, spare = np.empty(len(found), np.float32), np.empty(len(found), np.int32)
-    n, start = 0, 0
-    for i in range(len(ngram_ends)):
-        n_found = _drop_unknown(found[start : ngram_ends[i]])
-        columns = found[start : start + n_found]
-        sort_ids(columns, spare, len(idf) - 1)
-        n += _weigh(columns, idf, n_first, sublinear, found[n:], values[n:])
-        indptr[i + 1], start = n, ngram_ends[i]
-    return indptr, found[:n].copy(), values[:n].copy()
+    hashes, left, _, ends = list_features(words, numbers, word_ends, learned, new, longest)
+    found = np.empty(len(hashes), np.int32)
+    if len(keys) == 0:
+        fold(hashes, left, len(idf))
+        for feature in range(len(hashes)):
+            found[feature] = hashes[feature]
+    else:
+        for word in range(len(words)):
+            if 0 <= numbers[word] < len(columns):
+                found[word] = columns[numbers[word]]
+            else:
+                found[word] = slots[find(hashes[word], slots, keys)] - 1
+        for feature in range(len(words), len(hashes)):
+            found[feature] = slots[find(hashes[feature], slots, keys)] - 1
+    of_text, spare = np.empty(len(hashes), np.int32), np.empty(len(hashes), np.int32)
+    indices, values = np.empty(len(hashes), np.int32), np.empty(len(hashes), np.float32)
+    indptr = np.zeros(len(ends) + 1, np.int32)
+    n, word, other = 0, 0, len(words)
+    for i in range(len(ends)):
+        n_known = _append_kept(found, word, word_ends[i], 0, of_text)
+        n_known = _append_kept(found, other, ends[i], n_known, of_text)
+        sort_ids(of_text[:n_known], spare, len(idf) - 1)
+        n += _weigh(of_text[:n_known], idf, n_first, sublinear, indices[n:], values[n:])
+        indptr[i + 1], word, other = n, word_ends[i], ends[i]
+    return indptr, indices[:n].copy(), values[:n].copy()
 
 
 @inlined
-def _drop_unknown(columns: Any) -> int:
-    """Move the columns that exist to the front; returns how many there are."""
-    n = 0
-    for i in range(len(columns)):
-        columns[n] = columns[i]
-        n += columns[i] >= 0
+def _append_kept(columns: Any, start: int, end: int, n: int, kept: Any) -> int:
+    """Append those columns that exist to the first n of `kept`; returns how many there are."""
+    for place in range(start, end):
+        kept[n] = columns[place]
+        n += columns[place] >= 0
     return n
 
 
@@ -80,7 +62,7 @@ def _drop_unknown(columns: Any) -> int:
 def _weigh(
     columns: Any, idf: Any, n_first: int, sublinear: bool, different: Any, weights: Any
 ) -> int:
-    """The weight of each different one of the sorted columns; `different` may overwrite them."""
+    """The weight of each different one of the sorted columns; returns how many there are."""
     n, i, squares, others = 0, 0, 0.0, 0.0
     while i < len(columns):
         column, first = columns[i], i

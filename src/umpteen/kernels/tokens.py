@@ -1,15 +1,16 @@
-"""Words in UTF-8, and n-grams, each as a hash."""
+"""Words in UTF-8, each as a hash and as a number."""
 
 from typing import Any
 
 import numpy as np
 
-from umpteen.kernels.compiling import inlined, shared
-from umpteen.kernels.hashing import SEED, find, finish, join, stir
+from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.hashing import SEED, find, finish, free_slots, join, stir
 
 # The kinds of characters. `letters[code point]` is kind << KIND_SHIFT | code point in lower case.
 SEPARATOR, MARK, LETTER, ALONE = range(4)
 KIND_SHIFT = 24
+NEW_LINE = 10
 _CODE_POINT = (1 << KIND_SHIFT) - 1
 
 
@@ -31,19 +32,24 @@ def _next_letter(text: Any, at: int, letters: Any) -> Any:
     return np.uint64(letter & _CODE_POINT), letter >> KIND_SHIFT, after
 
 
-@inlined
-def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any) -> Any:
+@kernel
+def read_words(
+    text: Any, text_ends: Any, letters: Any, stop_words: Any, table: Any, bases: Any
+) -> Any:
     """Return the words of texts that stand one after another in `text`, valid UTF-8.
 
     A word begins with a letter and goes on with letters and marks; a letter that stands alone is
     a word, with the marks behind it. Words in the table `stop_words` (slots, keys) are left out.
-    Returns the hash of each word, its (start, end), and where the words of each text end.
+    Returns the hash of each word, its (start, end), its place in `table`, -1 for new words, and
+    how many these are; then where the words of each text end. A word in `table` has the hash of
+    its base form instead of its own.
     """
     stop_slots, stop_keys = stop_words
+    slots, keys = table
     room = (len(text) + len(text_ends)) // 2  # words of a single byte are a byte apart
     words, spans = np.empty(room, np.uint64), np.empty((room, 2), np.int64)
-    word_ends = np.empty(len(text_ends), np.int64)
-    n_words, at = 0, 0
+    numbers, word_ends = np.empty(room, np.int32), np.empty(len(text_ends), np.int64)
+    n_words, n_new, at = 0, 0, 0
     for i in range(len(text_ends)):
         end = text_ends[i]
         while at < end:
@@ -62,63 +68,80 @@ def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any) -> Any:
                 words[n_words], spans[n_words, 0], spans[n_words, 1] = word, start, at
                 n_words += 1
         word_ends[i] = n_words
-    return words[:n_words], spans[:n_words], word_ends
-
-
-@inlined
-def plan_ngrams(word_ends: Any, longest: int) -> Any:
-    """Return all n-grams up to `longest` words: of each text its words, then its bigrams, ...
-
-    Returns which n-gram becomes which by one more word (-1 for single words), that last word, and
-    where the n-grams of each text end.
-    """
-    ngram_ends = np.empty(len(word_ends), np.int64)
-    n_ngrams, start = 0, 0
-    for i in range(len(word_ends)):
-        n_words = word_ends[i] - start
-        for length in range(min(longest, n_words)):
-            n_ngrams += n_words - length
-        ngram_ends[i], start = n_ngrams, word_ends[i]
-    shorter, last = np.empty(n_ngrams, np.int64), np.empty(n_ngrams, np.int64)
-    ngram, start = 0, 0
-    for i in range(len(word_ends)):
-        end = word_ends[i]
-        for length in range(min(longest, end - start)):
-            n_shorter = end - start - length + 1
-            for word in range(start + length, end):
-                shorter[ngram] = ngram - n_shorter if length > 0 else -1
-                last[ngram] = word
-                ngram += 1
-        start = end
-    return shorter, last, ngram_ends
-
-
-@inlined
-def hash_ngrams(words: Any, shorter: Any, last: Any) -> Any:
-    """Return the hash of each n-gram: that without its last word, joined with that word's."""
-    ngrams = np.empty(len(last), np.uint64)
-    for ngram in range(len(last)):
-        word = words[last[ngram]]
-        ngrams[ngram] = word if shorter[ngram] < 0 else join(ngrams[shorter[ngram]], word)
-    return ngrams
-
-
-@shared
-def read_ngrams(text: Any, text_ends: Any, letters: Any, stop_words: Any, longest: int) -> Any:
-    """Return what `read_words`, `plan_ngrams` and `hash_ngrams` return of the same texts."""
-    words, spans, word_ends = read_words(text, text_ends, letters, stop_words)
-    shorter, last, ngram_ends = plan_ngrams(word_ends, longest)
-    return words, spans, word_ends, shorter, last, ngram_ends, hash_ngrams(words, shorter, last)
-
-
-@inlined
-def fold(ngrams: Any, shorter: Any, n_columns: int) -> Any:
-    """Return hashes folded into columns: words into the first half, longer n-grams after them."""
-    n_words = n_columns // 2
-    folded = np.empty(len(ngrams), np.uint64)
-    for ngram in range(len(ngrams)):
-        if shorter[ngram] < 0:
-            folded[ngram] = ngrams[ngram] % np.uint64(n_words)
+    for i in range(n_words):  # by itself: the processor looks up several words at a time
+        numbers[i] = slots[find(words[i], slots, keys)] - 1
+        if numbers[i] >= 0:
+            words[i] = bases[numbers[i]]
         else:
-            folded[ngram] = np.uint64(n_words) + ngrams[ngram] % np.uint64(n_columns - n_words)
-    return folded
+            n_new += 1
+    return words[:n_words], spans[:n_words], numbers[:n_words], n_new, word_ends
+
+
+@kernel
+def number_new_words(
+    text: Any, words: Any, spans: Any, numbers: Any, n_new: int, word_ends: Any, languages: Any,
+    n_known: int,
+) -> Any:  # fmt: skip
+    """Give new words, whose number is -1, the numbers after `n_known`, equal words the same one.
+
+    Words are different if they stand in texts of different `languages`, which are numbers. Returns
+    of each different word a line of UTF-8, its hash, and the number of its language.
+    """
+    slots = free_slots(n_new)
+    keys, hashes = np.empty(n_new, np.uint64), np.empty(n_new, np.uint64)
+    firsts, of_words = np.empty(n_new, np.int64), np.empty(n_new, np.int64)
+    n, start, n_bytes = 0, 0, 0
+    for i in range(len(word_ends)):
+        for place in range(start, word_ends[i]):
+            if numbers[place] >= 0:
+                continue
+            key = join(np.uint64(languages[i]), words[place])
+            slot = find(key, slots, keys)
+            if slots[slot] == 0:
+                keys[n], hashes[n], of_words[n], firsts[n] = key, words[place], languages[i], place
+                n_bytes += spans[place, 1] - spans[place, 0] + 1
+                n += 1
+                slots[slot] = n
+            numbers[place] = n_known + slots[slot] - 1
+        start = word_ends[i]
+    lines, n_written = np.full(n_bytes, NEW_LINE, np.uint8), 0
+    for i in range(n):
+        for at in range(spans[firsts[i], 0], spans[firsts[i], 1]):
+            lines[n_written] = text[at]
+            n_written += 1
+        n_written += 1
+    return lines, hashes[:n], of_words[:n]
+
+
+@kernel
+def hash_lines(lines: Any, salts: Any) -> Any:
+    """Return the hash of each line of UTF-8, each with its salt; every line has an end."""
+    hashes, at = np.empty(len(salts), np.uint64), 0
+    for i in range(len(salts)):
+        hashes[i], at = _hash_line(lines, at, salts[i])
+    return hashes
+
+
+@kernel
+def base_forms(words: Any, stems: Any, salts: Any, table: Any, bases: Any) -> Any:
+    """Return the base form of each word: that of its stem if `table` has it, else itself.
+
+    `stems` are lines as in `hash_lines`; `bases` has the base form of each stem in `table`.
+    """
+    slots, keys = table
+    found, at = np.empty(len(words), np.uint64), 0
+    for i in range(len(words)):
+        stem, at = _hash_line(stems, at, salts[i])
+        place = slots[find(stem, slots, keys)] - 1
+        found[i] = bases[place] if place >= 0 else words[i]
+    return found
+
+
+@inlined
+def _hash_line(lines: Any, at: int, salt: Any) -> Any:
+    """The hash of the line at `at`, and where the next one begins."""
+    key = SEED
+    while lines[at] != NEW_LINE:
+        key = stir(key, np.uint64(lines[at]))
+        at += 1
+    return join(salt, finish(key)), at + 1

@@ -5,8 +5,8 @@ from typing import Any
 
 from umpteen.serve.snapshot import Snapshot
 from umpteen.tagger.explanation import TagExplanation
-from umpteen.text.ngrams import EMPTY
 from umpteen.text.placing import PlacedWord, placed_words
+from umpteen.text.reading import EMPTY
 
 _NAMED = 0.999  # of a label's text, that a text which names it has
 _BETWEEN = " | "  # names of a feature that several n-grams share

@@ -91,8 +91,8 @@ class Versions:
     def all(self) -> list[Version]:
         """Return all versions, oldest first."""
         found = (read_json(path) for path in self._folder.glob(f"[!.]*/{_ABOUT}"))
-        known = filter(None, (Version.read(one) for one in found))
-        return sorted(known, key=lambda one: one.time)
+        found_versions = filter(None, (Version.read(one) for one in found))
+        return sorted(found_versions, key=lambda one: one.time)
 
     def current(self, model: Path) -> Version:
         """Return the version chosen last, or the model in its folder if it was trained again."""

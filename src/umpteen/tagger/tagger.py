@@ -57,7 +57,7 @@ from umpteen.validation import (
 Tags = list[tuple[str, float]]
 
 _K, _K_BY_THRESHOLD = 5, 20
-_N_KERNELS = 23  # that the first fit on a machine compiles, for texts of a language
+_N_KERNELS = 16  # that the first fit on a machine compiles, for texts of a language
 _SPARE = 10_000  # columns for words that come with new labels and samples
 
 

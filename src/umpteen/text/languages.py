@@ -3,15 +3,14 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from umpteen.errors import ParameterError
-from umpteen.kernels.languages import count_function_words
-from umpteen.text.letters import letters
-from umpteen.text.ngrams import EMPTY, Table, hash_words, table, utf8
+from umpteen.kernels.hashing import places
+from umpteen.text.reading import Table, hash_words, read, table, utf8
 
 _FEWEST = 0.08  # share of function words in a text of a language
 _FEWEST_WORDS = 2
@@ -217,20 +216,23 @@ def main_languages(texts: Sequence[str]) -> list[str]:
 def _numbers_of(texts: list[str]) -> npt.NDArray[np.int64]:
     if not texts:
         return np.zeros(0, np.int64)
-    stops, masks = _function_words()
-    counts, n_words = count_function_words(*utf8(texts), letters(), EMPTY, stops, masks, len(CODES))
+    table, lists = _function_words()
+    words, _, _, _, ends = read(utf8(texts))
+    rows = np.ones(len(words), np.int64), places(words, *table) + 1, np.append(0, ends)
+    counts = csr_matrix(rows, shape=(len(texts), len(lists))) @ lists
     best = np.argmax(counts, axis=1)
     most = counts[np.arange(len(texts)), best]
-    is_clear = (most >= _FEWEST_WORDS) & (most >= _FEWEST * n_words)
+    is_clear = (most >= _FEWEST_WORDS) & (most >= _FEWEST * np.diff(ends, prepend=0))
     is_clear &= (counts == most[:, None]).sum(axis=1) == 1
     return np.where(is_clear, best, -1)
 
 
 @cache
-def _function_words() -> tuple[Table, npt.NDArray[Any]]:
-    """Hashes of the function words of all languages; bit i of a mask is language i."""
-    masks: dict[int, int] = {}
-    for number, code in enumerate(CODES):
-        for key in hash_words(_LANGUAGES[code][1].split()).tolist():
-            masks[key] = masks.get(key, 0) | 1 << number
-    return table(np.array(list(masks), np.uint64)), np.array(list(masks.values()), np.uint64)
+def _function_words() -> tuple[Table, npt.NDArray[np.int64]]:
+    """Hashes of the function words of all languages; row i + 1 has a 1 for each language of i."""
+    of_language = [hash_words(words.split()) for _, words in map(_LANGUAGES.__getitem__, CODES)]
+    keys = np.unique(np.concatenate(of_language))
+    lists = np.zeros((1 + len(keys), len(CODES)), np.int64)
+    for number, hashes in enumerate(of_language):
+        lists[1 + np.searchsorted(keys, hashes), number] = 1
+    return table(keys), lists

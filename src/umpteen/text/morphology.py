@@ -8,44 +8,46 @@ five characters of a word, its ends included: they find the members of compounds
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from Stemmer import Stemmer
 
-from umpteen.kernels.hashing import places
-from umpteen.kernels.morphology import base_forms, hash_lines, number_words, salted
-from umpteen.kernels.tokens import hash_ngrams, plan_ngrams
+from umpteen.kernels.hashing import join, places
+from umpteen.kernels.tokens import base_forms, hash_lines
 from umpteen.storage import Shape, Sizes, storable
 from umpteen.text.languages import CODES, languages_of, stemmer_name
-from umpteen.text.letters import letters
-from umpteen.text.ngrams import (
+from umpteen.text.reading import (
     EMPTY,
+    NO_HASHES,
+    Hashes,
     Table,
+    different_words,
     hash_words,
-    named_ngrams,
+    read,
+    spelled,
     table,
     table_faults,
     utf8,
 )
+from umpteen.validation import check_texts
 
 FORMS = ("stems", "both", "characters")
 _LENGTHS = (4, 5)  # of sequences of characters
 _MOST_CHARACTERS = 40  # of a word that sequences are taken from
 _MOST_EXTRAS = sum(_MOST_CHARACTERS + 3 - length for length in _LENGTHS)  # of a word
-_NONE = np.uint64(0)
-_STEM, _SEQUENCE = np.uint64(0x452821E638D01377), np.uint64(0xBE5466CF34E90C6C)  # digits of pi
+_STEM, _SEQUENCE = np.array([[0x452821E638D01377], [0xBE5466CF34E90C6C]], np.uint64)  # digits of pi
 
-Hashes = npt.NDArray[np.uint64]
-Forms = tuple[Hashes, npt.NDArray[np.int64], Hashes]  # bases, where extras begin, extras
+Numbers = npt.NDArray[np.int64]
+Forms = tuple[Hashes, Numbers, Hashes]  # bases, where extras begin, extras
+Spelled = tuple[Hashes, npt.NDArray[np.uint8]]  # hashes of words, and a line for each
 
-
-def _no_hashes() -> Hashes:
-    return np.zeros(0, np.uint64)
-
-
-_NO_FORMS: Forms = _no_hashes(), np.zeros(1, np.int64), _no_hashes()
+_NO_STARTS = np.zeros(1, np.int64)
+_NO_FORMS: Forms = NO_HASHES, _NO_STARTS, NO_HASHES
+_NO_WORDS: Spelled = NO_HASHES, np.zeros(0, np.uint8)
 
 
 @storable
@@ -61,11 +63,11 @@ class Morphology:
     forms: str
     languages: list[str]
     words: Table = EMPTY
-    bases: Annotated[Hashes, Shape("forms")] = field(default_factory=_no_hashes)
-    starts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    extras: Hashes = field(default_factory=_no_hashes)
+    bases: Annotated[Hashes, Shape("forms")] = field(default_factory=lambda: NO_HASHES)
+    starts: Numbers = field(default_factory=lambda: _NO_STARTS)
+    extras: Hashes = field(default_factory=lambda: NO_HASHES)
     stems: Table = EMPTY
-    stem_bases: Annotated[Hashes, Shape("stems")] = field(default_factory=_no_hashes)
+    stem_bases: Annotated[Hashes, Shape("stems")] = field(default_factory=lambda: NO_HASHES)
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: tables that do not fit together."""
@@ -83,17 +85,20 @@ class Morphology:
         elif (np.diff(starts) < 0).any() or (np.diff(starts) > _MOST_EXTRAS).any():
             yield f"has words with fewer than 0 or more than {_MOST_EXTRAS} further features"
 
-    def of_words(self, words: list[str], hashes: Hashes, numbers: npt.NDArray[np.int64]) -> Forms:
+    def of_words(self, words: list[str], hashes: Hashes, languages: Numbers) -> Forms:
         """Return what words stand for that are not in the table, by numbers of their languages."""
+        no_extras = np.zeros(len(hashes) + 1, np.int64), NO_HASHES
+        if self.forms == "words":
+            return hashes, *no_extras
         if self.forms == "characters":
             found = [_sequences(word) for word in words]
             starts = np.cumsum([0, *map(len, found)])
             return hashes, starts, _hashes_of_sequences(list(chain.from_iterable(found)))
-        stems = self._stem_hashes(words, numbers)
-        bases = base_forms(hashes, stems, self.stems, self.stem_bases)
+        stems = self._stems(words, languages)
+        bases = base_forms(hashes, *stems, self.stems, self.stem_bases)
         if self.forms == "stems":
-            return bases, np.zeros(len(words) + 1, np.int64), _NO_FORMS[2]
-        return hashes, np.arange(len(words) + 1), salted(bases, _STEM)
+            return bases, *no_extras
+        return hashes, np.arange(len(words) + 1), join(_STEM, bases)
 
     def extended(self, languages: dict[str, str]) -> Self:
         """Return the same with new words, given with their languages."""
@@ -125,79 +130,91 @@ class Morphology:
             return named | {key: f"*{piece}*" for key, piece in zip(keys, every, strict=True)}
         if self.forms == "both":
             bases = self.stem_bases[np.isin(self.stem_bases, hashes)]
-            stems = zip(salted(bases, _STEM).tolist(), bases.tolist(), strict=True)
+            stems = zip(join(_STEM, bases).tolist(), bases.tolist(), strict=True)
             return named | {key: f"{named[base]}*" for key, base in stems}
         return named
 
-    def read(self, texts: list[str], stop_words: Table) -> tuple[Any, ...]:
-        """Return texts as `kernels.morphology` takes them: numbers of words, and their forms."""
-        encoded, ends = utf8(texts)
-        languages = np.zeros(len(texts), np.int64)  # a new word may occur in several
-        if len(self.languages) > 1:
-            languages[:] = [self._number(code) for code in languages_of(texts)]
-        numbers, word_ends, (lines, hashes, of_words) = number_words(
-            encoded, ends, letters(), stop_words, self.words, languages
-        )
-        new = _NO_FORMS
-        if len(lines):
-            new = self.of_words(_spelled(lines), hashes, of_words)
-        return numbers, word_ends, (self.bases, self.starts, self.extras), new
+    def read(
+        self, texts: list[str], stop_words: Table, spell: bool = False
+    ) -> tuple[tuple[Any, ...], Spelled]:
+        """Return texts as `kernels.ngrams` takes them, and the new words.
+
+        Plain words have forms only if they are to be spelled.
+        """
+        encoded = utf8(texts)
+        found = read(encoded, stop_words, self.words, self.bases)
+        words, _, numbers, n_new, word_ends = found
+        new, new_words = _NO_FORMS, _NO_WORDS
+        if n_new > 0 and (spell or self is not PLAIN):
+            of_texts = self._languages_of(texts)
+            lines, hashes, languages = different_words(encoded, found, of_texts, len(self.bases))
+            names = [] if self is PLAIN else spelled(lines)
+            new, new_words = self.of_words(names, hashes, languages), (hashes, lines)
+        return (words, numbers, word_ends, (self.starts, self.extras), new), new_words
 
     def named_ngrams(
         self, text: str, longest: int, stop_words: Table
-    ) -> tuple[list[str], Hashes, npt.NDArray[np.int64]]:
-        """Return the n-grams of a text, named by its own words, hashes, and what they extend."""
-        words = named_ngrams(text, 1, stop_words)[0]
-        (language,) = languages_of([text]) if len(self.languages) > 1 else [None]
-        hashes = hash_words(words)
-        numbers = places(hashes, *self.words)
-        languages = np.full(len(words), self._number(language))
-        bases, starts, extras = self.of_words(words, hashes, languages)
-        bases = np.where(numbers >= 0, np.append(self.bases, _NONE)[numbers], bases)
-        shorter, last, _ = plan_ngrams(np.array([len(words)]), longest)
-        names: list[str] = []
-        for prefix, word in zip(shorter.tolist(), last.tolist(), strict=True):
-            names.append(words[word] if prefix < 0 else f"{names[prefix]} {words[word]}")
-        hashes = hash_ngrams(bases, shorter, last)
-        further: list[int] = []
+    ) -> tuple[list[str], Hashes, int]:
+        """Return the n-grams of a text, named by its own words, hashes, and the number of words."""
+        encoded = utf8(check_texts([text]))
+        bases, spans, numbers, _, _ = read(encoded, stop_words, self.words, self.bases)
+        content = encoded[0].tobytes()
+        words = [content[start:end].decode().lower() for start, end in spans.tolist()]
+        of_words = self._languages_of([text])[np.zeros(len(words), np.int64)]
+        new, new_starts, new_extras = self.of_words(words, bases, of_words)
+        bases = np.where(numbers < 0, new, bases)
+        names, keys = list(words), [bases]
+        for length in range(1, min(longest, len(words))):
+            keys.append(join(keys[-1][:-1], bases[length:]))
+            starts = range(len(words) - length)
+            names += [" ".join(words[start : start + length + 1]) for start in starts]
         for i, (word, number) in enumerate(zip(words, numbers.tolist(), strict=True)):
-            own = self.extras[self.starts[number] : self.starts[number + 1]]
-            own = own if number >= 0 else extras[starts[i] : starts[i + 1]]
-            if self.forms == "characters":
-                pieces = [f"*{piece}*" for piece in _sequences(word)]
-            else:
-                pieces = [f"{word}*"]
-            names += pieces[: len(own)]
-            further += own[: len(pieces)].tolist()
-        hashes = np.append(hashes, np.array(further, np.uint64))
-        return names, hashes, np.append(shorter, np.full(len(further), -1))
+            extras = new_extras[new_starts[i] : new_starts[i + 1]]
+            if number >= 0:
+                extras = self.extras[self.starts[number] : self.starts[number + 1]]
+            pieces = self._pieces(word)[: len(extras)]
+            names += pieces
+            keys.append(extras[: len(pieces)])
+        return names, np.concatenate(keys), len(words)
 
-    def _number(self, language: str | None) -> int:
-        return self.languages.index(language) if language in self.languages else 0
+    def _pieces(self, word: str) -> list[str]:
+        """The names of a word's extra features."""
+        return [f"{word}*"] if self.forms == "both" else [f"*{part}*" for part in _sequences(word)]
 
-    def _stem_hashes(self, words: list[str], numbers: npt.NDArray[np.int64]) -> Hashes:
-        """The hash of each word's stem in its language."""
-        from Stemmer import Stemmer
+    def _languages_of(self, texts: list[str]) -> Numbers:
+        """The number of each text's language; a new word may occur in several."""
+        if len(self.languages) == 1:
+            return np.zeros(len(texts), np.int64)
+        number_of = {code: number for number, code in enumerate(self.languages)}
+        return np.array([number_of.get(str(code), 0) for code in languages_of(texts)], np.int64)
 
+    def _stems(self, words: list[str], languages: Numbers) -> tuple[npt.NDArray[np.uint8], Hashes]:
+        """A line for each word's stem, and the salt of its language."""
         stemmers = [Stemmer(stemmer_name(language), 0) for language in self.languages]
         if len(stemmers) == 1:
             found = stemmers[0].stemWords(words)
         else:
-            each = zip(words, numbers.tolist(), strict=True)
+            each = zip(words, languages.tolist(), strict=True)
             found = [stemmers[number].stemWord(word) for word, number in each]
-        salts = np.array([1 + CODES.index(language) for language in self.languages], np.uint64)
-        return _text_hashes(found, salts[numbers])
+        return _lines(found), self._salts[languages]
+
+    @cached_property
+    def _salts(self) -> Hashes:
+        return np.array([1 + CODES.index(language) for language in self.languages], np.uint64)
 
     def _with_stems(self, words: list[str], languages: npt.NDArray[np.int64]) -> Self:
         if self.forms == "characters":
             return self
-        keys, firsts = np.unique(self._stem_hashes(words, languages), return_index=True)
+        keys, firsts = np.unique(hash_lines(*self._stems(words, languages)), return_index=True)
         new = places(keys, *self.stems) < 0
         return replace(
             self,
             stems=table(np.append(self.stems[1], keys[new])),
             stem_bases=np.append(self.stem_bases, hash_words(words)[firsts[new]]),
         )
+
+
+PLAIN = Morphology("words", [""])  # each word stands for itself
 
 
 def words_of(
@@ -209,49 +226,40 @@ def words_of(
     none of them count only for words that no others have.
     """
     if len(languages) == 1:
-        return {
-            word: languages[0] for texts in blocks for word in _words_in_texts(texts, stop_words)
-        }
+        each = (PLAIN.read(texts, stop_words, spell=True)[1] for texts in blocks)
+        return {word: languages[0] for _, lines in each for word in spelled(lines)}
     votes: dict[str, Counter[str]] = {}
+    number_of = {code: number for number, code in enumerate(languages)}
+    voted = [*((code, 1) for code in languages), (languages[0], 0)]
     for texts in blocks:
-        of_texts = languages_of(texts)
-        for code in sorted(set(of_texts), key=str):
-            chosen = [
-                text for text, of_text in zip(texts, of_texts, strict=True) if of_text == code
-            ]
-            vote, weight = (code, 1) if code in languages else (languages[0], 0)
-            for word, n_texts in _words_in_texts(chosen, stop_words).items():
-                votes.setdefault(word, Counter())[vote] += n_texts * weight
+        of_texts = [number_of.get(str(code), len(languages)) for code in languages_of(texts)]
+        for word, number, n_texts in _words_by_language(texts, np.array(of_texts), stop_words):
+            code, weight = voted[number]
+            votes.setdefault(word, Counter())[code] += n_texts * weight
     return {word: max(sorted(found), key=found.__getitem__) for word, found in votes.items()}
 
 
-def as_spelled(names: dict[int, str]) -> tuple[Hashes, npt.NDArray[np.uint8], Any]:
-    """Return names by their hashes as `kernels.ngrams.count_texts` returns words."""
-    encoded = [name.encode() for name in names.values()]
-    letters = np.frombuffer(b"".join(encoded), np.uint8)
-    return (
-        np.array(list(names), np.uint64),
-        letters,
-        np.cumsum([*map(len, encoded)], dtype=np.int64),
-    )
-
-
-def _spelled(lines: npt.NDArray[np.uint8]) -> list[str]:
-    """The words on these lines, in lower case; `utf8` has left no Σ, which depends on its place."""
-    return lines.tobytes().decode().lower().split("\n")[:-1]
-
-
-def _words_in_texts(texts: list[str], stop_words: Table) -> dict[str, int]:
-    """The different words, and in how many texts each occurs."""
-    encoded, ends = utf8(texts)
-    no_languages = np.zeros(len(texts), np.int64)
-    numbers, word_ends, (lines, hashes, _) = number_words(
-        encoded, ends, letters(), stop_words, EMPTY, no_languages
-    )
-    of_text = np.repeat(np.arange(len(texts)), np.diff(word_ends, prepend=0))
-    once = np.unique(of_text * len(hashes) + numbers) % max(len(hashes), 1)
+def _words_by_language(
+    texts: list[str], of_texts: Numbers, stop_words: Table
+) -> Iterator[tuple[str, int, int]]:
+    """The different words with their languages, and in how many texts of it each occurs."""
+    encoded = utf8(texts)
+    found = read(encoded, stop_words)
+    lines, hashes, languages = different_words(encoded, found, of_texts)
+    _, _, numbers, _, word_ends = found
+    of_words = np.repeat(np.arange(len(texts)), np.diff(word_ends, prepend=0))
+    once = np.unique(of_words * len(hashes) + numbers) % max(len(hashes), 1)
     n_texts = np.bincount(once, minlength=len(hashes)).tolist()
-    return dict(zip(_spelled(lines), n_texts, strict=True))
+    return zip(spelled(lines), languages.tolist(), n_texts, strict=True)
+
+
+def as_lines(names: dict[int, str]) -> Spelled:
+    """Return names by their hashes as `Morphology.read` returns new words."""
+    return np.array(list(names), np.uint64), _lines(names.values())
+
+
+def _lines(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
+    return np.frombuffer("\n".join([*texts, ""]).encode(), np.uint8)
 
 
 def _sequences(word: str) -> list[str]:
@@ -268,10 +276,4 @@ def _sequences(word: str) -> list[str]:
 
 
 def _hashes_of_sequences(pieces: list[str]) -> Hashes:
-    return _text_hashes(pieces, np.full(len(pieces), _SEQUENCE))
-
-
-def _text_hashes(texts: Sequence[str], salts: Hashes) -> Hashes:
-    """Hashes of texts that are no words of their own, each with its salt."""
-    lines = "\n".join([*texts, ""]).encode()
-    return np.asarray(hash_lines(np.frombuffer(lines, np.uint8), salts))
+    return np.asarray(hash_lines(_lines(pieces), np.repeat(_SEQUENCE, len(pieces))))

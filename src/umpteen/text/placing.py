@@ -5,9 +5,7 @@ from unicodedata import category, normalize
 
 import numpy as np
 
-from umpteen.kernels.tokens import read_words
-from umpteen.text.letters import letters
-from umpteen.text.ngrams import EMPTY, Table
+from umpteen.text.reading import EMPTY, Table, read
 
 _HANGUL_ENDS = range(0x1160, 0x1200)  # vowels and finals, which join the syllable before them
 _LONGEST = 1000  # characters that are normalised together: accents without end would take minutes
@@ -31,7 +29,7 @@ def placed_words(text: str, stop_words: Table = EMPTY) -> list[PlacedWord]:
     normal = "".join(piece for _, _, piece in pieces)
     origin = [(start, end) for start, end, piece in pieces for _ in piece]
     encoded = np.frombuffer(normal.encode("utf-8", "surrogatepass"), np.uint8)
-    _, spans, _ = read_words(encoded, np.array([len(encoded)]), letters(), stop_words)
+    _, spans, *_ = read((encoded, np.array([len(encoded)])), stop_words)
     n_before = np.append(0, np.cumsum((encoded & 0xC0) != 0x80))  # characters before each byte
     return [
         PlacedWord(origin[start][0], origin[end - 1][1], normal[start:end].lower())

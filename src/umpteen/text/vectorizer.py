@@ -14,28 +14,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from umpteen import parallel
 from umpteen.errors import FeaturesError, NotFittedError, ParameterError
 from umpteen.kernels.hashing import places
-from umpteen.kernels.morphology import count_forms, weigh_forms
 from umpteen.kernels.ngrams import count_texts
-from umpteen.kernels.tfidf import find_columns, weigh_texts
+from umpteen.kernels.tfidf import weigh_texts
 from umpteen.storage import Shape, Size, Sizes, Within, storable
 from umpteen.text.languages import check_language, main_languages
-from umpteen.text.letters import letters
-from umpteen.text.morphology import FORMS, Morphology, as_spelled, words_of
-from umpteen.text.ngrams import (
-    EMPTY,
-    Table,
-    blocks,
-    hash_words,
-    named_ngrams,
-    stop_table,
-    table_faults,
-    utf8,
-)
-from umpteen.text.vocabulary import Counts, Vocabulary
+from umpteen.text.morphology import FORMS, PLAIN, Morphology, as_lines, words_of
+from umpteen.text.reading import EMPTY, Table, blocks, hash_words, stop_table, table_faults
+from umpteen.text.vocabulary import Counts, Spelled, Vocabulary
 from umpteen.validation import N_JOBS, check_parameters, check_texts
 
 _FEWEST_HASHED = 2  # one half for words, one for longer n-grams
-_NO_COLUMNS = np.zeros(0, np.int32)
 _MOST_WORDS = 100  # in a feature of a loaded model
 
 
@@ -177,19 +165,16 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         if not texts:
             raise FeaturesError("there are no texts to learn words from: the list is empty")
         stops = stop_table(self.stop_words)
-        morphology, words = self._learn_forms(texts, stops)
+        morphology, names = self._learn_forms(texts, stops)
+        reader, n_columns = morphology or PLAIN, self.hashing or 0
 
-        def count(block: list[str]) -> Counts:
-            if morphology is not None:
-                return *count_forms(*morphology.read(block, stops), self.ngrams), as_spelled({})
-            return count_texts(  # type: ignore[no-any-return]
-                *utf8(block), letters(), stops, self.ngrams, self.hashing or 0
-            )
+        def count(block: list[str]) -> tuple[Counts, Spelled]:
+            words, spelled = reader.read(block, stops, spell=n_columns == 0)
+            return count_texts(*words, self.ngrams, n_columns), spelled
 
-        counts = parallel.run(count, blocks(texts), n_jobs=self.n_jobs)
-        if morphology is not None:
-            counts[0] = *counts[0][:2], as_spelled(morphology.names(words))
-        vocabulary, n_texts = self._learn(counts, len(texts))
+        found = parallel.run(count, blocks(texts), n_jobs=self.n_jobs)
+        counts, spelled = map(list, zip(*found, strict=True))
+        vocabulary, n_texts = self._learn(counts, [*spelled, *names], len(texts))
         self.vocabulary_, self.stop_table_, self.morphology_ = vocabulary, stops, morphology
         idf = np.log((1 + len(texts)) / (1 + n_texts)) + 1
         weights = idf * np.where(self._is_multiword(len(idf)), self.ngram_weight, 1)
@@ -211,7 +196,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self._check_fitted()
         if self.vocabulary_ is None:
             return self  # hashing knows all words
-        new = self._new_words(check_texts(texts))
+        self.morphology_, new = self._new_words(check_texts(texts))
         kept = list(new)[: self.n_features_ - len(self.vocabulary_.ngrams)]
         self.vocabulary_ = self.vocabulary_.extended(
             [new[key] for key in kept], np.array(kept, np.uint64)
@@ -222,17 +207,13 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """Return a row of features for each text: float32, of length 1, columns in order."""
         self._check_fitted()
         texts = check_texts(texts)
-        morphology, columns = self.morphology_, self._word_columns()
+        reader, columns = self._reader, self._columns_of_words()
 
         def weigh(block: list[str]) -> tuple[Any, Any, Any]:
-            if morphology is not None:
-                return weigh_forms(  # type: ignore[no-any-return]
-                    *morphology.read(block, self.stop_table_), self.ngrams, *self._table(),
-                    self.idf_, self.n_first_, self.sublinear, columns,
-                )  # fmt: skip
+            words, _ = reader.read(block, self.stop_table_)
             return weigh_texts(  # type: ignore[no-any-return]
-                *utf8(block), letters(), self.stop_table_, self.ngrams, *self._table(), self.idf_,
-                self.n_first_, self.sublinear,
+                *words, self.ngrams, *self._table(), columns, self.idf_, self.n_first_,
+                self.sublinear,
             )  # fmt: skip
 
         rows = parallel.run(weigh, blocks(texts), n_jobs=self.n_jobs)
@@ -266,7 +247,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         >>> Vectorizer(stop_words=["the"]).words("The naïve Bayes-classifier: ２０２６, 北京")
         ['naïve', 'bayes', 'classifier', '2026', '北', '京']
         """
-        return named_ngrams(text, 1, stop_table(self.stop_words))[0]
+        return PLAIN.named_ngrams(text, 1, stop_table(self.stop_words))[0]
 
     def named_features(self, text: str) -> dict[int, str]:
         """Return the columns of a text and their n-grams, joined by " | " if there are several.
@@ -275,70 +256,71 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         {220259: 'squares', 374776: 'least', 677892: 'least squares'}
         """
         self._check_fitted()
-        names, hashes, shorter = self._named_ngrams(text, self.ngrams)
-        columns = find_columns(hashes, shorter, *self._table(), self.n_features_).tolist()
+        names, keys, n_words = self._reader.named_ngrams(text, self.ngrams, self.stop_table_)
+        columns = places(keys, *self._table())
+        if self.vocabulary_ is None:
+            n_first = self.n_features_ // 2
+            columns = np.append(
+                keys[:n_words] % n_first, n_first + keys[n_words:] % (self.n_features_ - n_first)
+            )
         named: dict[int, dict[str, None]] = {}  # a dict keeps each name once, in order
-        for column, name in zip(columns, names, strict=True):
+        for column, name in zip(columns.tolist(), names, strict=True):
             named.setdefault(column, {})[name] = None
         return {column: " | ".join(named[column]) for column in sorted(named) if column >= 0}
 
     def _learn_forms(
         self, texts: list[str], stop_words: Table
-    ) -> tuple[Morphology | None, list[str]]:
-        """What words stand for, if a language is given or found, and the words."""
+    ) -> tuple[Morphology | None, list[Spelled]]:
+        """What words stand for, if a language is given or found, and names of all features."""
         if self.language is None:
             return None, []
-        languages = [self.language] if self.language != "auto" else main_languages(texts)
+        languages = main_languages(texts) if self.language == "auto" else [self.language]
         if not languages:
             return None, []
         words = words_of(blocks(texts), languages, stop_words)
-        return Morphology(self.forms, languages).extended(words), list(words)
+        morphology = Morphology(self.forms, languages).extended(words)
+        return morphology, [as_lines(morphology.names(list(words)))]
 
-    def _named_ngrams(self, text: str, longest: int) -> tuple[list[str], Any, Any]:
-        if self.morphology_ is None:
-            return named_ngrams(text, longest, self.stop_table_)
-        return self.morphology_.named_ngrams(text, longest, self.stop_table_)
+    @property
+    def _reader(self) -> Morphology:
+        """What words stand for."""
+        return PLAIN if self.morphology_ is None else self.morphology_
 
-    def _word_columns(self) -> npt.NDArray[np.int32]:
-        """The column of each word that was learned with stems: one look into a table, not two."""
+    def _columns_of_words(self) -> npt.NDArray[np.int32]:
+        """The columns of learned words, so that transform looks each up in one table, not two."""
+        made_of = self._reader, self.vocabulary_
+        last = self.__dict__.get("_word_columns")
+        if last is None or last[0] is not made_of[0] or last[1] is not made_of[1]:
+            last = self._word_columns = (*made_of, places(self._reader.bases, *self._table()))
+        return last[2]  # type: ignore[no-any-return]
+
+    def _new_words(self, texts: list[str]) -> tuple[Morphology | None, dict[int, str]]:
+        """What words stand for, those of these texts included, and those without a column."""
         morphology = self.morphology_
-        if morphology is None or morphology.forms != "stems":
-            return _NO_COLUMNS
-        made_of, columns = self.__dict__.get("_columns", ((None, None), _NO_COLUMNS))
-        if made_of[0] is not morphology or made_of[1] is not self.vocabulary_:
-            columns = places(morphology.bases, *self._table())
-            self._columns = (morphology, self.vocabulary_), columns
-        return columns  # type: ignore[no-any-return]
-
-    def _new_words(self, texts: list[str]) -> dict[int, str]:
-        """Words of texts that have no column, by hash."""
-        words_by_hash: dict[int, str] = {}
-        if self.morphology_ is not None:
-            words = words_of([texts], self.morphology_.languages, self.stop_table_)
-            word_hashes = hash_words(list(words))
-            words_by_hash = dict(zip(word_hashes.tolist(), words, strict=True))
-            at = places(word_hashes, *self.morphology_.words)
-            unknown = [word for word, number in zip(words, at, strict=True) if number < 0]
-            self.morphology_ = self.morphology_.extended({word: words[word] for word in unknown})
-        new: dict[int, str] = {}
-        for text in texts:
-            names, hashes, shorter = self._named_ngrams(text, 1)
-            columns = find_columns(hashes, shorter, *self._table(), self.n_features_)
-            new |= {int(hashes[i]): names[i] for i in np.flatnonzero(columns < 0)}
-        return {key: words_by_hash.get(key, name) for key, name in new.items() if "*" not in name}
+        languages = words_of(blocks(texts), self._reader.languages, self.stop_table_)
+        words = list(languages)
+        keys = hash_words(words)
+        named = dict(zip(keys.tolist(), words, strict=True))
+        if morphology is not None:
+            is_new = places(keys, *morphology.words) < 0
+            new = [word for word, new in zip(words, is_new.tolist(), strict=True) if new]
+            morphology = morphology.extended({word: languages[word] for word in new})
+            keys = morphology.bases[places(keys, *morphology.words)]
+        unknown = np.flatnonzero(places(keys, *self._table()) < 0).tolist()
+        return morphology, {int(keys[i]): named.get(int(keys[i]), words[i]) for i in unknown}
 
     def _learn(
-        self, counts: list[Counts], n_texts: int
+        self, counts: list[Counts], spelled: list[Spelled], n_texts: int
     ) -> tuple[Vocabulary | None, npt.NDArray[np.int32]]:
         """The vocabulary, if there is one, and in how many texts each feature occurs."""
         if self.hashing is not None:
             totals = np.zeros(self.hashing, np.int32)
-            for (columns, found, _, _), _, _ in counts:
+            for (columns, found, _, _), _ in counts:
                 totals[columns] += found
             return None, totals
         least = self.min_df, max(self.min_df, self.min_df_ngrams)
         vocabulary, totals = Vocabulary.learn(
-            counts, self.ngrams, least, self.max_features, self.n_jobs
+            counts, spelled, self.ngrams, least, self.max_features, self.n_jobs
         )
         if len(totals) == 0:
             raise FeaturesError(

@@ -10,10 +10,12 @@ import numpy.typing as npt
 from umpteen import parallel
 from umpteen.kernels.hashing import index, places
 from umpteen.kernels.ngrams import N_PARTITIONS, add_counts
+from umpteen.kernels.tokens import NEW_LINE
 from umpteen.storage import Shape, Sizes, Within, storable
-from umpteen.text.ngrams import Table, table, table_faults
+from umpteen.text.reading import Table, table, table_faults
 
-Counts = tuple[Any, Any, Any]  # of a block of texts, as `kernels.ngrams.count_texts` gives them
+Counts = tuple[Any, Any]  # of a block of texts, as `kernels.ngrams.count_texts` gives them
+Spelled = tuple[Any, Any]  # hashes of words, and a line of UTF-8 for each
 _Array = npt.NDArray[Any]
 
 
@@ -40,6 +42,7 @@ class Vocabulary:
     def learn(
         cls,
         counts: Sequence[Counts],
+        spelled: Sequence[Spelled],
         longest: int,
         least: tuple[int, int],
         most: int | None,
@@ -47,10 +50,11 @@ class Vocabulary:
     ) -> tuple[Self, npt.NDArray[np.int32]]:
         """Return the n-grams in at `least` so many texts, and in how many texts each is.
 
+        `spelled` has the words, and other features that are not made of several words.
         Of more than `most`, those in the most texts are kept; of equals, the first by name.
         """
         keys, n_texts, left, right = _added(counts, least, n_jobs)
-        words, ngrams = _spelled(keys, left, right, _words(keys[left == 0], counts), longest)
+        words, ngrams = _spelled(keys, left, right, _words(keys[left == 0], spelled), longest)
         order = np.lexsort(ngrams.T[::-1])  # of words, so of names: a space is before any letter
         if most is not None:
             order = order[np.sort(np.argsort(-n_texts[order], kind="stable")[:most])]
@@ -83,7 +87,7 @@ def _added(
     """Hash, number of texts, left and right half of each n-gram with enough texts."""
 
     def partition(i: int) -> tuple[_Array, ...]:
-        pieces = [[column[at[i] : at[i + 1]] for column in ngrams] for ngrams, at, _ in counts]
+        pieces = [[column[at[i] : at[i + 1]] for column in ngrams] for ngrams, at in counts]
         columns = map(np.concatenate, zip(*pieces, strict=True))
         return add_counts(*columns, *least)  # type: ignore[no-any-return]
 
@@ -91,14 +95,13 @@ def _added(
     return tuple(map(np.concatenate, zip(*pieces, strict=True)))
 
 
-def _words(keys: _Array, counts: Sequence[Counts]) -> list[str]:
+def _words(keys: _Array, spelled: Sequence[Spelled]) -> list[str]:
     """The words that have these hashes."""
-    seen, letters, ends = zip(*(words for _, _, words in counts), strict=True)
-    sizes = np.concatenate([np.diff(part, prepend=0) for part in ends])
-    every, text = np.concatenate(seen), np.concatenate(letters).tobytes()
-    wanted = places(keys, index(every), every)
-    stops = np.cumsum(sizes)[wanted]
-    spans = zip((stops - sizes[wanted]).tolist(), stops.tolist(), strict=True)
+    every, lines = map(np.concatenate, zip(*spelled, strict=True))
+    stops = np.flatnonzero(lines == NEW_LINE)
+    starts = np.append(0, stops + 1)
+    wanted, text = places(keys, index(every), every), lines.tobytes()
+    spans = zip(starts[wanted].tolist(), stops[wanted].tolist(), strict=True)
     return [text[start:stop].decode().lower() for start, stop in spans]
 
 

@@ -1,17 +1,25 @@
-"""Single texts, as the kernels read them and by the names of their n-grams."""
+"""Texts as the kernels read them, and tables of hashes."""
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import Any
 from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
 
 from umpteen.kernels.hashing import index
-from umpteen.kernels.tokens import hash_ngrams, plan_ngrams, read_words
+from umpteen.kernels.tokens import number_new_words, read_words
 from umpteen.text.letters import letters
 from umpteen.validation import check_texts
+
+Hashes = npt.NDArray[np.uint64]
+Table = tuple[npt.NDArray[np.int32], Hashes]  # slots and keys of `kernels.hashing`
+Encoded = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
+
+NO_HASHES: Hashes = np.zeros(0, np.uint64)
+EMPTY: Table = np.zeros(1, np.int32), NO_HASHES
 
 _BLOCK = 2**18  # characters: what is counted and looked up stays in the processor's cache
 
@@ -31,7 +39,7 @@ def blocks(texts: list[str]) -> list[list[str]]:
     return [texts[start:end] for start, end in pairwise(cuts)]
 
 
-def utf8(texts: list[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def utf8(texts: list[str]) -> Encoded:
     """Return all texts in one array, in normal form (NFKC), and where each ends.
 
     Case is left to the kernel, but for the two capitals whose lower case it cannot know: that of
@@ -45,8 +53,8 @@ def utf8(texts: list[str]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]
     )
 
 
-def _joined(encoded: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+def _joined(encoded: list[bytes]) -> Encoded:
+    ends = np.fromiter(accumulate(map(len, encoded)), np.int64, len(encoded))
     return np.frombuffer(b"".join(encoded), np.uint8), ends
 
 
@@ -56,11 +64,6 @@ def _normal(text: str) -> str:
     else:
         text = _PIECE.sub(lambda piece: normalize("NFKC", piece[0]), text)
     return text.lower() if "Σ" in text or "İ" in text else text
-
-
-Table = tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # slots and keys of `kernels.hashing`
-
-EMPTY: Table = np.zeros(1, np.int32), np.zeros(0, np.uint64)
 
 
 def table(keys: npt.NDArray[np.uint64]) -> Table:
@@ -77,38 +80,39 @@ def table_faults(table: Table) -> Iterator[str]:
         yield f"has slots that do not lead to its {len(keys)} hashes"
 
 
-def hash_words(words: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """Return the hash of each of these words, which are words as `read_words` finds them.
+def read(
+    encoded: Encoded, stop_words: Table = EMPTY, learned: Table = EMPTY, bases: Hashes = NO_HASHES
+) -> tuple[Any, ...]:
+    """Return the words of texts, as `kernels.tokens.read_words` does."""
+    return read_words(*encoded, letters(), stop_words, learned, bases)  # type: ignore[no-any-return]
+
+
+def different_words(
+    encoded: Encoded, words: tuple[Any, ...], languages: npt.NDArray[np.int64] | None = None,
+    n_known: int = 0,
+) -> tuple[npt.NDArray[np.uint8], Hashes, npt.NDArray[np.int64]]:  # fmt: skip
+    """Return the words that `read` did not know: lines, hashes, languages. They get numbers."""
+    if languages is None:
+        languages = np.zeros(len(encoded[1]), np.int64)
+    return number_new_words(  # type: ignore[no-any-return]
+        encoded[0], *words, languages, n_known
+    )
+
+
+def spelled(lines: npt.NDArray[np.uint8]) -> list[str]:
+    """Return words in lower case; `utf8` has left no Σ, which depends on its place."""
+    return lines.tobytes().decode().lower().split("\n")[:-1]
+
+
+def hash_words(words: Sequence[str]) -> Hashes:
+    """Return the hash of each of these words, which are words as `read` finds them.
 
     They are not normalised again: lower case may have a normal form that upper case has not.
     """
-    encoded = [word.encode() for word in words]
-    hashes, _, ends = read_words(*_joined(encoded), letters(), EMPTY)
+    hashes, _, _, _, ends = read(_joined([word.encode() for word in words]))
     return np.asarray(hashes[ends - 1])
 
 
 def stop_table(stop_words: Sequence[str] | None) -> Table:
     """Return the hashes of words to pass over."""
-    if not stop_words:
-        return EMPTY
-    words, _, _ = read_words(*utf8(check_texts(stop_words)), letters(), EMPTY)
-    return table(np.unique(words))
-
-
-def named_ngrams(
-    text: str, longest: int, stop_words: Table
-) -> tuple[list[str], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the words of a text, then its bigrams, and so on; hashes; what they extend.
-
-    >>> named_ngrams("Least squares!", 2, EMPTY)[0]
-    ['least', 'squares', 'least squares']
-    """
-    encoded, ends = utf8(check_texts([text]))
-    hashes, spans, word_ends = read_words(encoded, ends, letters(), stop_words)
-    content = encoded.tobytes()
-    words = [content[start:end].decode().lower() for start, end in spans.tolist()]
-    shorter, last, _ = plan_ngrams(word_ends, longest)
-    names: list[str] = []
-    for prefix, word in zip(shorter.tolist(), last.tolist(), strict=True):
-        names.append(words[word] if prefix < 0 else f"{names[prefix]} {words[word]}")
-    return names, hash_ngrams(hashes, shorter, last), shorter
+    return table(np.unique(read(utf8(check_texts(stop_words)))[0])) if stop_words else EMPTY

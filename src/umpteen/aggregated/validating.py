@@ -1,4 +1,4 @@
-"""Is an assignment worth it? Held-out groups say whether all labels of a group do as well."""
+"""Is an assignment worth it? Validation groups say whether all labels of a group do as well."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from umpteen.aggregated.problem import Problem
 from umpteen.aggregated.rounds import quiet
 from umpteen.base import ExtremeClassifier
 
-_MOST_SAMPLES = 3000  # to learn from and to judge by, two thirds and one third
+_MOST_SAMPLES = 3000  # to learn from and to compare on, two thirds and one third
 _FEWEST_GROUPS = 12  # with fewer, the comparison would be chance
 _AS_OFTEN, _AS_MUCH = 0.95, 0.75  # of hits and of lift, chosen on 24 validation settings
 
 
 @dataclass(frozen=True)
-class Judgement:
+class GroupFit:
     """How well answers for samples fit the labels of their groups."""
 
     hits: float  # the share of answers that their group has
@@ -26,7 +26,7 @@ class Judgement:
 def is_worth_it(
     problem: Problem, assigned: csr_matrix, solver: ExtremeClassifier, seed: int
 ) -> bool:
-    """Return whether `assigned` predicts held-out groups better than all labels of the groups do.
+    """Return whether `assigned` predicts validation groups better than all labels of the groups do.
 
     Two solvers learn from the same samples, at most 2,000: one from their assigned labels, one
     from all labels of their groups (the paper's Baseline). Both name the best label of the samples
@@ -35,28 +35,28 @@ def is_worth_it(
     frequent answers alone it is often right about a group, by rare ones far from chance. With few
     groups the answer is yes.
     """
-    judges, learned = _held_out(problem, seed)
+    validation, learned = _validation_groups(problem, seed)
     if problem.n_groups < _FEWEST_GROUPS or assigned[learned].nnz == 0:
         return True
-    asked = np.flatnonzero(problem.groups[judges].getnnz(axis=0))
+    asked = np.flatnonzero(problem.groups[validation].getnnz(axis=0))
 
-    def judged(labels: csr_matrix) -> Judgement:
+    def measured(labels: csr_matrix) -> GroupFit:
         rows = np.intersect1d(learned, problem.worth_learning(labels))
         model = quiet(solver).fit(problem.features[rows], labels[rows])
         best = model.predict_topk(problem.features[asked], k=1).padded(1).labels.ravel()
-        return judge(problem, judges, asked, best)
+        return compare_to_groups(problem, validation, asked, best)
 
-    baseline, ours = judged(problem.everything), judged(assigned)
+    baseline, ours = measured(problem.everything), measured(assigned)
     return baseline.hits < _AS_OFTEN * ours.hits or baseline.lift < _AS_MUCH * ours.lift
 
 
-def judge(
+def compare_to_groups(
     problem: Problem,
-    judges: npt.NDArray[np.intp],
+    validation: npt.NDArray[np.intp],
     samples: npt.NDArray[np.intp],
     answers: npt.NDArray[np.int32],
-) -> Judgement:
-    """Compare the labels `answers` of `samples` (-1: none) with those of the groups `judges`."""
+) -> GroupFit:
+    """Compare the labels `answers` of `samples` (-1: none) with those of the validation groups."""
     sizes = problem.sizes().astype(np.float64)
     share = (problem.label_groups.astype(bool) @ sizes) / sizes.sum()
     samples, answers = samples[answers >= 0], answers[answers >= 0]
@@ -64,19 +64,21 @@ def judge(
         (np.ones(len(samples)), (np.arange(len(samples)), answers)),
         shape=(len(samples), problem.n_labels),
     )
-    members = problem.groups[judges][:, samples]
-    hits = (members @ named).multiply(problem.group_labels[judges].astype(bool)).sum()
+    members = problem.groups[validation][:, samples]
+    hits = (members @ named).multiply(problem.group_labels[validation].astype(bool)).sum()
     by_chance = (members @ share[answers]).sum()
     n_asked = max(1, members.nnz)
-    return Judgement(float(hits) / n_asked, float(hits - by_chance) / n_asked)
+    return GroupFit(float(hits) / n_asked, float(hits - by_chance) / n_asked)
 
 
-def _held_out(problem: Problem, seed: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return groups to judge by, and samples of none of them to learn from."""
+def _validation_groups(
+    problem: Problem, seed: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return groups to compare on, and samples of none of them to learn from."""
     order = np.random.default_rng((seed, 1)).permutation(problem.n_groups)
     n_used = np.cumsum(problem.sizes()[order])
     order = order[n_used <= max(_MOST_SAMPLES, n_used[0])]
-    judges, others = np.split(order, [len(order) // 3])
-    is_asked = problem.groups[judges].getnnz(axis=0) > 0
+    validation, others = np.split(order, [len(order) // 3])
+    is_asked = problem.groups[validation].getnnz(axis=0) > 0
     is_other = problem.groups[others].getnnz(axis=0) > 0
-    return judges, np.flatnonzero(is_other & ~is_asked)
+    return validation, np.flatnonzero(is_other & ~is_asked)
