@@ -215,7 +215,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
     def _compared(
         self, found: Outcome, problem: Problem, solver: ExtremeClassifier, seed: int
     ) -> Outcome:
-        """What was found, or all labels of the groups if these do as well on held-out groups."""
+        """What was found, or all labels of the groups if these do as well on validation groups."""
         compare = self._used_recipe().compare
         if not compare or is_worth_it(problem, found.ballots[0], solver, seed):
             return found

@@ -116,9 +116,7 @@ def agreement(problem: Problem, answers: npt.NDArray[np.int32]) -> float:
     """Return how well the labels of samples (-1: none) add up to those of their groups.
 
     The share of answers that the groups' counts have room for: where only presence is known, each
-    label counts once in a group. It needs no true labels of samples, yet rises and falls with the
-    precision that they would show, also from one grouping to another
-    (benchmarks/results/aggregated_choices.md has the correlation).
+    label counts once in a group. It needs no true labels of samples.
     """
     rows = np.repeat(np.arange(len(answers)), answers.shape[1])
     given = csr_matrix(
