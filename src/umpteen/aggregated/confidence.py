@@ -15,32 +15,34 @@ def assign_new(
     """Return confidences of the labels that samples get by `scores` of all labels of their groups.
 
     A label whose scores in a group are all below `least` goes to nobody there. Where only presence
-    is known, a label goes to one sample of a group: nothing is known of how often it would occur.
+    is known, a label goes to one sample of a group: a few new groups do not say how often it
+    occurs.
     """
     share = "one" if samples_per_label == "estimate" else understood(problem, samples_per_label)
     given = handed_out(problem, scores, share)
-    keys = _keys(scores)
-    positions = np.searchsorted(keys, _keys(given))
-    values = _odds(scores.data)
-    confidence = np.zeros(scores.nnz, np.float32)
-    for members, labels, counts in _groups(problem):
-        entries = np.searchsorted(keys, members[:, None] * np.int64(scores.shape[1]) + labels)
-        total, best = values[entries].sum(axis=0), scores.data[entries].max(axis=0)
-        n_given = np.ones_like(counts) if share == "one" else np.minimum(counts, len(members))
-        own = np.minimum(1, n_given * values[entries] / np.maximum(total, 1e-30))
-        own[:, best < least] = 0
-        confidence[entries] = np.maximum(confidence[entries], own)
-    found = csr_matrix((confidence[positions], given.indices, given.indptr), shape=given.shape)
+    confidences = _confidences(problem, scores, share, least)
+    values = confidences[np.searchsorted(_keys(scores), _keys(given))]
+    found = csr_matrix((values, given.indices, given.indptr), shape=given.shape)
     found.eliminate_zeros()
     return found
 
 
-def _groups(problem: Problem):  # type: ignore[no-untyped-def]
+def _confidences(
+    problem: Problem, scores: csr_matrix, share: str, least: float
+) -> npt.NDArray[np.float32]:
+    """Each score's share of its group's, times the samples that get the label; the best group's."""
+    keys, odds = _keys(scores), _odds(scores.data)
+    found = np.zeros(scores.nnz, np.float32)
     groups, labels = problem.groups, problem.group_labels
     for j in range(problem.n_groups):
+        members = groups.indices[groups.indptr[j] : groups.indptr[j + 1]].astype(np.int64)
         own = slice(labels.indptr[j], labels.indptr[j + 1])
-        members = groups.indices[groups.indptr[j] : groups.indptr[j + 1]]
-        yield members, labels.indices[own], labels.data[own]
+        entries = np.searchsorted(keys, members[:, None] * scores.shape[1] + labels.indices[own])
+        n_given = labels.data[own] if share == "count" else 1
+        shares = odds[entries] / np.maximum(odds[entries].sum(axis=0), np.finfo(np.float32).tiny)
+        is_some = scores.data[entries].max(axis=0) >= least
+        found[entries] = np.maximum(found[entries], np.minimum(1, n_given * shares) * is_some)
+    return found
 
 
 def _keys(pairs: csr_matrix) -> npt.NDArray[np.int64]:
