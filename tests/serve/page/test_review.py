@@ -68,9 +68,7 @@ def test_enter_accepts_the_confident_labels_and_goes_on(review):
     assert checked(page) == names
     accept(page, *TEXTS[:2])
     accept(page, *TEXTS[1:3])
-    page.wait_for_function(
-        "document.querySelector('#sent').textContent.includes('1 decision sent')"
-    )
+    expect(page.locator("#sent")).to_contain_text("1 decision sent")
     assert [item["labels"] for item in review.sent] == [names]
     assert review.sent[0] == {"id": "q0", "text": TEXTS[0], "labels": names, "suggested": names}
 
@@ -97,9 +95,7 @@ def test_undo_brings_back_what_was_decided_before_it_is_sent(review):
     corrected = checked(page)
     accept(page, *TEXTS[:2])
     accept(page, *TEXTS[1:3])
-    page.wait_for_function(
-        "document.querySelector('#sent').textContent.includes('1 decision sent')"
-    )
+    expect(page.locator("#sent")).to_contain_text("1 decision sent")
     assert [item["labels"] for item in review.sent] == [corrected]
 
 
