@@ -13,9 +13,9 @@ COPY src ./src
 RUN pip install --constraint constraints.txt '.[serve]' \
     && useradd --create-home --uid 10001 umpteen \
     && mkdir -p /models /state /var/cache/umpteen \
-    && chown umpteen /state /var/cache/umpteen
+    && chown 10001 /state /var/cache/umpteen
 
-USER umpteen
+USER 10001
 VOLUME ["/models", "/state"]
 EXPOSE 8000
 STOPSIGNAL SIGTERM
