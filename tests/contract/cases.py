@@ -34,6 +34,7 @@ class Case:
     fit: Callable[[Any, Any, Any], ExtremeClassifier] = lambda model, X, Y: model.fit(X, Y)
     fits_on_labels_alone: bool = True  # fit(X, Y) is all: scikit-learn's own tools can drive it
     needs: str = "umpteen"  # a library of an optional part; where it is missing, checks are skipped
+    briefly: dict[str, Any] = field(default_factory=dict)  # where equal bits are all that counts
     bad_parameters: tuple[dict[str, Any], ...] = ()
     failed_checks: dict[str, str] = field(default_factory=dict)  # beyond SPARSE_MULTI_LABEL
 
@@ -48,6 +49,17 @@ class Case:
     def plain(self) -> ExtremeClassifier:
         """Fitted on the checkerboard, once for all tests that only ask; do not change it."""
         return self.fitted(*checkerboard())
+
+    @cached_property
+    def brief(self) -> ExtremeClassifier:
+        """The same, trained `briefly`."""
+        return self.fitted(*checkerboard(), **self.briefly)
+
+    @cached_property
+    def noisy(self) -> dict[bool, ExtremeClassifier]:
+        """Fitted on noise, on sparse (False) and on dense (True) features, for the same use."""
+        X, Y = noise()
+        return {False: self.fitted(X, Y), True: self.fitted(X.toarray(), Y)}
 
 
 SMALL_NETWORK = {
@@ -77,6 +89,7 @@ CASES = {
     "AdversarialSoftmax": Case(
         lambda **parameters: umpteen.AdversarialSoftmax(**parameters),
         fit=lambda model, X, Y: (model.set_params(epochs=2) if _are_many(X) else model).fit(X, Y),
+        briefly={"epochs": 2},
         bad_parameters=(
             {"noise": "pink"},
             {"n_negatives": 0},
@@ -94,6 +107,7 @@ CASES = {
         fit=lambda model, X, Y: (model.set_params(**ONE_EPOCH) if _are_many(X) else model).fit(
             X, Y
         ),
+        briefly={"epochs": 1},
         bad_parameters=({"hidden": 0}, {"temperature": -1}, {"epochs": 0}, {"device": "abacus"}),
     ),
     "Eagle": Case(
@@ -124,6 +138,7 @@ CASES = {
         fit=lambda model, X, Y: (
             model.set_params(encoder=_narrow(), epochs=1, batch_size=128) if _are_many(X) else model
         ).fit(X, Y),
+        briefly={"epochs": 1},
         bad_parameters=(
             {"encoder": "quill"},
             {"head": "hydra"},
@@ -145,6 +160,7 @@ CASES = {
             if _are_many(X)
             else model
         ).fit(X, Y),
+        briefly={"epochs": 1},
         bad_parameters=(
             {"dim": 0},
             {"epochs": -1},

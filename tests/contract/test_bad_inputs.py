@@ -261,8 +261,8 @@ def _table(lines: dict[str, Any]) -> pytest.MarkDecorator:
 @_table(SAME_SPARSE_FEATURES)
 def test_sparse_features_in_other_clothes_give_the_same_bits(case, line):
     X, Y = checkerboard()
-    expected = case.plain.predict_topk(X, k=2)
-    assert case.fitted(line(X), Y).predict_topk(line(X), k=2) == expected
+    expected = case.brief.predict_topk(X, k=2)
+    assert case.fitted(line(X), Y, **case.briefly).predict_topk(line(X), k=2) == expected
 
 
 @_table(SAME_DENSE_FEATURES)
@@ -277,10 +277,10 @@ def test_dense_features_in_other_clothes_give_the_same_labels(case, line):
 @_table(SAME_LABELS)
 def test_labels_in_other_clothes_give_the_same_bits(case, line):
     X, Y = checkerboard()
-    model = case.fitted(X, line(Y))
+    model = case.fitted(X, line(Y), **case.briefly)
     assert model.n_labels_ == N_LABELS
-    assert model.predict_topk(X, k=2) == case.plain.predict_topk(X, k=2)
-    assert model.score(X, line(Y)) == 1.0
+    assert model.predict_topk(X, k=2) == case.brief.predict_topk(X, k=2)
+    assert case.plain.score(X, line(Y)) == 1.0
 
 
 @_table(SAME_LABELS)

@@ -2,6 +2,7 @@
 
 import sys
 import tracemalloc
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -105,9 +106,8 @@ def test_labels_never_seen_leave_their_places_empty(case):
 @pytest.mark.parametrize("dense", [True, False])
 def test_best_first_and_ties_to_the_lowest_id(case, dense):
     """Otherwise the same model would rank differently from one machine to the next."""
-    X, Y = noise()
-    X = X.toarray() if dense else X
-    top = case.fitted(X, Y).predict_topk(X, k=20)
+    X, _ = noise()
+    top = case.noisy[dense].predict_topk(X.toarray() if dense else X, k=20)
     better = top.scores[:, :-1] > top.scores[:, 1:]
     tied = top.scores[:, :-1] == top.scores[:, 1:]
     in_order = (top.labels[:, :-1] < top.labels[:, 1:]) | (top.labels[:, 1:] == -1)
@@ -118,8 +118,8 @@ def test_best_first_and_ties_to_the_lowest_id(case, dense):
 
 
 def test_fewer_labels_are_the_first_of_more(case):
-    X, Y = noise()
-    model = case.fitted(X, Y)
+    X, _ = noise()
+    model = case.noisy[False]
     assert model.predict_topk(X, k=10).first(1) == model.predict_topk(X, k=1)
 
 
@@ -128,7 +128,7 @@ def test_given_labels_are_scored_as_they_are_predicted(case, dense):
     """Scores that came from elsewhere could not be compared with those of the answer."""
     X, Y = noise()
     X = X.toarray() if dense else X
-    model, candidates = case.fitted(X, Y), noise(seed=1)[1]
+    model, candidates = case.noisy[dense], noise(seed=1)[1]
     scores = model.score_labels(X, candidates)
     assert (scores.dtype, scores.shape) == (np.float32, Y.shape)
     np.testing.assert_array_equal(scores.indptr, candidates.indptr)
@@ -156,20 +156,17 @@ def test_relevant_labels_score_higher_than_others(case):
     assert (np.where(relevant, scores, np.inf).min(1) > np.where(relevant, 0, scores).max(1)).all()
 
 
-def test_same_scores_of_given_labels_for_any_number_of_threads(case):
-    X, Y = noise(3000)
-    one, two = (case.fitted(X, Y, n_jobs=n).score_labels(X, Y) for n in (1, 4))
-    assert one.data.tobytes() == two.data.tobytes()
-
-
 @pytest.mark.parametrize("dense", [True, False])
 def test_same_bits_for_any_number_of_threads(case, dense):
     """Otherwise a result could not be reproduced on another machine."""
     X, Y = noise(3000)
     X = X.toarray() if dense else X
-    one, two, four = (case.fitted(X, Y, n_jobs=n).predict_topk(X, k=5) for n in (1, 2, 4))
+    models = [case.fitted(X, Y, n_jobs=n) for n in (1, 2, 4)]
+    one, two, four = (model.predict_topk(X, k=5) for model in models)
     assert one == two == four
     assert one.scores.tobytes() == two.scores.tobytes() == four.scores.tobytes()
+    one, two, four = (model.score_labels(X, Y) for model in models)
+    assert one.data.tobytes() == two.data.tobytes() == four.data.tobytes()
 
 
 class _ElsewhereBackwards:
@@ -188,7 +185,7 @@ def test_same_bits_on_another_engine(case):
 
 def test_same_bits_when_fitted_again(case):
     X, Y = noise()
-    model = case.fitted(X, Y)
+    model = deepcopy(case.noisy[False])
     first = model.predict_topk(X)
     assert case.fit(model, X, Y).predict_topk(X) == first
 
@@ -196,9 +193,9 @@ def test_same_bits_when_fitted_again(case):
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_saved_model_answers_with_the_same_bits(case, dense, verify, tmp_path):
-    X, Y = noise()
+    X, _ = noise()
     X = X.toarray() if dense else X
-    model = case.fitted(X, Y)
+    model = case.noisy[dense]
     model.save(tmp_path / "model")
     loaded = um.load(tmp_path / "model", verify=verify)
     assert type(loaded) is type(model)
@@ -225,7 +222,7 @@ def test_a_missing_model_is_named(case, tmp_path):
 
 def test_a_truncated_model_is_refused(case, tmp_path):
     """A copy that broke off would otherwise answer with garbage."""
-    case.fitted(*noise()).save(tmp_path / "model")
+    case.noisy[False].save(tmp_path / "model")
     files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
     largest = max(files, key=lambda path: path.stat().st_size)
     largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
@@ -250,7 +247,7 @@ def test_what_is_learned_is_declared(case):
 def test_an_interrupted_fit_leaves_no_mixture(case):
     """Half of an old and half of a new model would read beyond the end of its arrays."""
     X, Y = checkerboard()
-    model = case.fitted(X, Y)
+    model = deepcopy(case.plain)
     model._forget()
     model.n_features_in_, model.n_labels_ = 2 * X.shape[1], Y.shape[1]
     with pytest.raises(NotFittedError, match="fit"):
@@ -259,7 +256,7 @@ def test_an_interrupted_fit_leaves_no_mixture(case):
 
 def test_a_refused_fit_leaves_the_old_model(case):
     X, Y = checkerboard()
-    model = case.fitted(X, Y)
+    model = deepcopy(case.plain)
     with pytest.raises(um.errors.LabelsError):
         case.fit(model, X, Y[:-1])
     assert model.score(X, Y) == 1.0
