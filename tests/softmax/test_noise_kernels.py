@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umpteen.kernels.noise_beam import beam_topk, best_to_front
+from umpteen.kernels.noise_beam import beam_topk
 from umpteen.kernels.noise_table import log_children, log_prob_table
 from umpteen.kernels.noise_tree import NoiseArrays, log_prob_rows
 
@@ -79,13 +79,3 @@ def test_a_beam_keeps_the_best_nodes_of_every_level(n_classes, width, k, seed):
     assert labels[0, :n_found].tolist() == [label for _, label in expected]
     np.testing.assert_allclose(logs[0, :n_found], [-log for log, _ in expected], atol=1e-5)
     assert (labels[0, n_found:] == -1).all()
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=50), st.data())
-def test_the_best_come_to_the_front_and_of_equals_the_first(values, data):
-    n_best = data.draw(st.integers(1, len(values)))
-    nodes = np.array(data.draw(st.permutations(range(len(values)))), np.int32)
-    values = np.array(values, np.float32)
-    expected = sorted(zip(-values, nodes, strict=True))[:n_best]
-    best_to_front(nodes, values, n_best)
-    assert sorted(zip(-values[:n_best], nodes[:n_best], strict=True)) == expected

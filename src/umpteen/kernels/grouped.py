@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from umpteen.kernels.compiling import kernel, shared
+from umpteen.kernels.sorting import best_to_front, stable_order
 
 
 class GroupArrays(NamedTuple):
@@ -40,13 +42,13 @@ class Scratch(NamedTuple):
     wins: npt.NDArray[np.float64]  # (samples,)
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _add_sample(arrays, sample, weight, sums):
     for entry in range(arrays.x_indptr[sample], arrays.x_indptr[sample + 1]):
         sums[arrays.x_indices[entry]] += weight * arrays.x_data[entry]
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _add_samples(arrays, samples, weights, sums, low_sums):
     """Adds up weighted samples; returns how often the mean is to be taken off."""
     total = 0.0
@@ -60,7 +62,7 @@ def _add_samples(arrays, samples, weights, sums, low_sums):
     return total
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _support(arrays, samples, sums, features):
     """The features that some samples have, in `features` as they come; returns how many.
 
@@ -74,12 +76,12 @@ def _support(arrays, samples, sums, features):
                 sums[feature] = np.inf
                 features[n] = feature
                 n += 1
-    for feature in features[:n]:
-        sums[feature] = 0
+    for i in range(n):
+        sums[features[i]] = 0
     return n
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _length(arrays, features, sums, low_sums, n_means):
     """Length of a sum of samples with the mean taken off, directions counting less."""
     square = 0.0
@@ -91,15 +93,16 @@ def _length(arrays, features, sums, low_sums, n_means):
     return np.sqrt(max(0.0, square))
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _scale(features, sums, low_sums, n_means, factor):
     for feature in features:
         sums[feature] *= factor
-    low_sums *= factor
+    for direction in range(len(low_sums)):
+        low_sums[direction] *= factor
     return n_means * factor
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _score(arrays, samples, sums, low_sums, n_means, value):
     """Similarity of samples to an embedding, but for what is the same for all samples."""
     for sample in samples:
@@ -113,7 +116,7 @@ def _score(arrays, samples, sums, low_sums, n_means, value):
         value[sample] = total
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _mark_winners(arrays, label, value, wins):
     """In each group of the label, every sample with the best value wins the label's count."""
     for position in range(arrays.group_indptr[label], arrays.group_indptr[label + 1]):
@@ -127,7 +130,7 @@ def _mark_winners(arrays, label, value, wins):
                 wins[sample] += arrays.counts[position]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def embed(
     arrays, labels, sample_indptr, samples, weights, starts, iterations, step, nothing, features,
     scratch, capacity,
@@ -155,7 +158,8 @@ def embed(
     for p in range(n_labels):
         own = samples[sample_indptr[p] : sample_indptr[p + 1]]
         used = features[: _support(arrays, own, sums, features)]
-        low_sums[:] = 0
+        for direction in range(n_directions):
+            low_sums[direction] = 0
         if starts[p] >= 0:
             wins[starts[p]] = 1
         else:
@@ -163,21 +167,25 @@ def embed(
                 wins[own[i]] = weights[sample_indptr[p] + i]
         total = _add_samples(arrays, own, wins, sums, low_sums)
         n_means = total if arrays.mean_square > 0 else 0.0
-        wins[own] = 0
+        for sample in own:
+            wins[sample] = 0
         length = _length(arrays, used, sums, low_sums, n_means)
         vague[p] = length <= nothing * total
         n_means = _scale(used, sums, low_sums, n_means, 0.0 if vague[p] else 1 / length)
         _score(arrays, own, sums, low_sums, n_means, value)
         for _ in range(0 if vague[p] else iterations):
             _mark_winners(arrays, labels[p], value, wins)
-            low_step[:] = 0
+            for direction in range(n_directions):
+                low_step[direction] = 0
             step_means = _add_samples(arrays, own, wins, scratch.step, low_step)
-            wins[own] = 0
+            for sample in own:
+                wins[sample] = 0
             length = _length(arrays, used, scratch.step, low_step, step_means)
             if length > nothing * step_means:
                 for feature in used:
                     sums[feature] += step / length * scratch.step[feature]
-                low_sums += step / length * low_step
+                for direction in range(n_directions):
+                    low_sums[direction] += step / length * low_step[direction]
                 n_means += step / length * step_means
                 new_length = _length(arrays, used, sums, low_sums, n_means)
                 if new_length > 0:
@@ -192,14 +200,16 @@ def embed(
             indices[first + i] = used[i]
             data[first + i] = sums[used[i]] - n_means * arrays.mean[used[i]]
         indptr[p + 1] = first + len(used)
-        sums[used] = 0
-        value[own] = 0
+        for feature in used:
+            sums[feature] = 0
+        for sample in own:
+            value[sample] = 0
     return indptr, indices[: indptr[-1]], data[: indptr[-1]], scores, vague
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def largest(indptr, indices, data, keep):
-    """Return the `keep` largest values of each CSR row, sorted by column; of equal ones any."""
+    """Return the `keep` largest values of each CSR row by column; of equal ones the first."""
     n_rows = len(indptr) - 1
     ends = np.zeros(n_rows + 1, np.int64)
     for row in range(n_rows):
@@ -211,26 +221,21 @@ def largest(indptr, indices, data, keep):
         n = ends[row + 1] - ends[row]
         if n == 0:
             continue
-        sizes = np.abs(data[first:last])
-        least = np.partition(sizes, len(sizes) - n)[len(sizes) - n]
-        chosen = np.empty(n, np.int64)
-        kept = 0
-        for i in range(len(sizes)):  # all above the least, then as many equal ones as fit
-            if sizes[i] > least:
-                chosen[kept] = first + i
-                kept += 1
+        places, sizes = np.empty(last - first, np.int64), np.empty(last - first, np.float32)
         for i in range(len(sizes)):
-            if kept < n and sizes[i] == least:
-                chosen[kept] = first + i
-                kept += 1
-        order = np.argsort(indices[chosen])
+            places[i], sizes[i] = first + i, abs(data[first + i])
+        best_to_front(places, sizes, n)
+        own = np.empty(n, np.int32)
         for i in range(n):
-            columns[ends[row] + i] = indices[chosen[order[i]]]
-            values[ends[row] + i] = data[chosen[order[i]]]
+            own[i] = indices[places[i]]
+        order = stable_order(own)
+        for i in range(n):
+            columns[ends[row] + i] = own[order[i]]
+            values[ends[row] + i] = data[places[order[i]]]
     return ends, columns, values
 
 
-@njit(nogil=True, cache=True)
+@shared
 def _place(indices, first, last, label):
     """Where a label stands in a sorted row that has it."""
     while first < last:
@@ -242,7 +247,7 @@ def _place(indices, first, last, label):
     return first
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assign(
     member_indptr, members, label_indptr, labels, wanted, score_indptr, score_labels, scores, chosen
 ):
@@ -256,18 +261,23 @@ def assign(
     for group in range(len(member_indptr) - 1):
         own = members[member_indptr[group] : member_indptr[group + 1]]
         places = np.empty(len(own), np.int64)
-        values = np.empty(len(own), np.float32)
+        keys = np.empty(len(own), np.float32)
         for q in range(label_indptr[group], label_indptr[group + 1]):
             for i in range(len(own)):
                 first, last = score_indptr[own[i]], score_indptr[own[i] + 1]
                 places[i] = _place(score_labels, first, last, labels[q])
-                values[i] = scores[places[i]]
+                keys[i] = -scores[places[i]]
             n = int(min(wanted[q], len(own)))
             if n == 1:
-                chosen[places[np.argmax(values)]] = True
+                best = 0
+                for i in range(1, len(own)):
+                    if keys[i] < keys[best]:
+                        best = i
+                chosen[places[best]] = True
             elif n == len(own):
-                chosen[places] = True
+                for i in range(n):
+                    chosen[places[i]] = True
             else:
-                order = np.argsort(-values, kind="mergesort")
+                order = stable_order(keys)
                 for i in range(n):
                     chosen[places[order[i]]] = True

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from umpteen.kernels.noise_table import log_children
+from umpteen.kernels.sorting import best_to_front
 from umpteen.kernels.topk import best_first, offer
 
 
@@ -46,34 +47,6 @@ def _score(weights, bias, sample):
     for j in range(len(sample)):
         total += weights[j] * sample[j]
     return total + bias
-
-
-@njit(nogil=True, cache=True)
-def best_to_front(nodes, values, n_best):
-    """Bring the `n_best` largest values to the front, in any order; of equal ones, the first nodes.
-
-    Quickselect by the middle entry; O(n) as a rule.
-    """
-    low, high = 0, len(values) - 1
-    while low < high:
-        value, node = values[(low + high) // 2], nodes[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while values[i] > value or (values[i] == value and nodes[i] < node):
-                i += 1
-            while values[j] < value or (values[j] == value and nodes[j] > node):
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                nodes[i], nodes[j] = nodes[j], nodes[i]
-                i += 1
-                j -= 1
-        if n_best - 1 <= j:
-            high = j
-        elif n_best - 1 >= i:
-            low = i
-        else:
-            return
 
 
 @njit(nogil=True, cache=True)

@@ -65,7 +65,8 @@ def _log_leaves(tree, samples, logs):
     """Fill `logs` (n, n_leaves), level by level from the root, in place."""
     turned = np.empty((samples.shape[1], _TILE), np.float32)
     scores, before = np.empty(_TILE, np.float32), np.empty(_TILE, np.float32)
-    logs[:, 0] = 0
+    for row in range(len(samples)):
+        logs[row, 0] = _ZERO
     width = 1
     while width < len(tree.label_of):
         size = min(width, _TILE)
@@ -75,7 +76,8 @@ def _log_leaves(tree, samples, logs):
             _turn(tree.weights[first : first + size], turned)
             for row in range(len(samples)):
                 _scores(biases, turned, samples[row], scores[:size])
-                before[:size] = logs[row, start : start + size]
+                for i in range(size):
+                    before[i] = logs[row, start + i]
                 log_children(
                     before[:size], scores[:size], logs[row, 2 * start : 2 * (start + size)]
                 )
@@ -93,7 +95,8 @@ def _turn(weights, turned):
 def _scores(biases, turned, sample, scores):
     """w.z + b of some nodes, whose weights are the columns of `turned`."""
     dim = len(sample)
-    scores[:] = biases
+    for i in range(len(scores)):
+        scores[i] = biases[i]
     for j in range(0, dim - 3, 4):
         _add_four(sample[j : j + 4], turned[j : j + 4], scores)
     for j in range(dim - dim % 4, dim):

@@ -1,10 +1,12 @@
 """The set of vectors whose sum is nearest, without looking at all sets."""
 
 import numpy as np
-from numba import njit
+
+from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.sorting import stable_order
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def search_sets(
     rests, costs, vectors, scale, least, size, keys, barred, most_steps, values, sets, proven
 ):
@@ -43,11 +45,13 @@ def search_sets(
         margin = 4 * (dim + size * size + 8) * 2.0**-53 * (np.sqrt(base) + longest) ** 2
         _cheapest(costs[row], cheapest)
         # No label can be part of a better set that is too dear with the cheapest company.
-        limit = values[row] + margin - base - n_pairs * pair_cost * least - cheapest[:-1].sum()
-        labels = np.flatnonzero(costs[row] < limit)
+        company = 0.0
+        for each in range(size - 1):
+            company += cheapest[each]
+        limit = values[row] + margin - base - n_pairs * pair_cost * least - company
+        labels = _below(costs[row], limit)
         if len(labels) < size:
             continue
-        labels = labels[np.argsort(costs[row][labels], kind="mergesort")]
         depth, steps = 0, 0
         places[0], spent[0] = 0, base
         while depth >= 0:
@@ -80,12 +84,28 @@ def search_sets(
                 value = _distance(rests[row], vectors, scale, labels, places)
                 if value < values[row]:
                     values[row] = value
-                    sets[row] = -1
-                    for each in range(size):
-                        sets[row, each] = labels[places[each] - 1]
+                    for each in range(sets.shape[1]):
+                        sets[row, each] = labels[places[each] - 1] if each < size else -1
 
 
-@njit(nogil=True, cache=True)
+@inlined
+def _below(costs, limit):
+    """Return the labels that cost less, cheapest first."""
+    n = 0
+    for label in range(len(costs)):
+        n += costs[label] < limit
+    labels, own, place = np.empty(n, np.int64), np.empty(n), 0
+    for label in range(len(costs)):
+        if costs[label] < limit:
+            labels[place], own[place] = label, costs[label]
+            place += 1
+    order = stable_order(own)
+    for place in range(n):
+        order[place] = labels[order[place]]
+    return order
+
+
+@inlined
 def _distance(rest, vectors, scale, labels, places):
     """Squared, from the sum of the vectors of the labels before `places`."""
     total = 0.0
@@ -98,16 +118,22 @@ def _distance(rest, vectors, scale, labels, places):
     return total
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _is_barred(labels, places, size, keys, barred):
     total = np.uint64(0)
     for each in range(size):
         total += keys[labels[places[each] - 1]]
-    place = np.searchsorted(barred, total)
-    return place < len(barred) and barred[place] == total
+    low, high = 0, len(barred)
+    while low < high:
+        middle = (low + high) // 2
+        if barred[middle] < total:
+            low = middle + 1
+        else:
+            high = middle
+    return low < len(barred) and barred[low] == total
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _inner(vectors, first, second):
     total = 0.0
     for axis in range(vectors.shape[1]):
@@ -115,11 +141,12 @@ def _inner(vectors, first, second):
     return total
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def _cheapest(costs, cheapest):
     """The smallest costs in rising order, as many as there is room for."""
-    cheapest[:] = np.inf
     last = len(cheapest) - 1
+    for place in range(last + 1):
+        cheapest[place] = np.inf
     for cost in costs:
         if cost < cheapest[last]:
             place = last

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from umpteen.kernels.compiling import inlined
+from umpteen.kernels.compiling import inlined, shared
 
 _FEW = 24
 
@@ -65,3 +65,31 @@ def stable_order(keys: Any) -> Any:
         order, spare = spare, order
         width *= 2
     return order
+
+
+@shared
+def best_to_front(ids: Any, values: Any, n_best: int) -> None:
+    """Bring the `n_best` largest values to the front, in any order; of equal ones, the lowest ids.
+
+    Quickselect by the middle entry; O(n) as a rule.
+    """
+    low, high = 0, len(values) - 1
+    while low < high:
+        value, id_ = values[(low + high) // 2], ids[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > value or (values[i] == value and ids[i] < id_):
+                i += 1
+            while values[j] < value or (values[j] == value and ids[j] > id_):
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                ids[i], ids[j] = ids[j], ids[i]
+                i += 1
+                j -= 1
+        if n_best - 1 <= j:
+            high = j
+        elif n_best - 1 >= i:
+            low = i
+        else:
+            return
