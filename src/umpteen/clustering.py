@@ -13,6 +13,7 @@ from umpteen.kernels.clustering import bisect
 
 IntArray = npt.NDArray[np.int32]
 Borders = npt.NDArray[np.int64]
+_MAX_ROUNDS = 20  # of `arrange`
 
 
 class Cut(NamedTuple):
@@ -54,7 +55,6 @@ def arrange(
     layers: Sequence[Borders],
     seed: int,
     *,
-    max_rounds: int = 20,
     n_jobs: int | None = -1,
     done: Callable[[int], object] | None = None,
 ) -> IntArray:
@@ -73,7 +73,7 @@ def arrange(
         pending = [fine[i : j + 1] for i, j in pairwise(np.searchsorted(fine, coarse))]
         while pending := [borders for borders in pending if len(borders) > 2]:
             cuts = [_middle(borders, seed) for borders in pending]
-            order = cut_all(rows, order, cuts, max_rounds=max_rounds, n_jobs=n_jobs)
+            order = cut_all(rows, order, cuts, max_rounds=_MAX_ROUNDS, n_jobs=n_jobs)
             if done is not None:
                 done(len(cuts))
             pending = [half for borders in pending for half in _halves(borders)]

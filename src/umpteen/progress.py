@@ -65,13 +65,9 @@ def progress_bar(description: str, total: float, verbose: Verbose = "auto") -> I
 
 
 @contextmanager
-def status_line(text: str, verbose: Verbose = "auto") -> Iterator[None]:
-    """Show a line while the block runs, where nothing can be counted; `verbose` as for a bar.
-
-    >>> with status_line("Reading", verbose=False):
-    ...     pass
-    """
-    if not _is_shown(verbose):
+def status_line(text: str) -> Iterator[None]:
+    """Show a line on a terminal while the block runs, where nothing can be counted."""
+    if not _is_shown("auto"):
         yield
         return
     _rewrite_line(text)

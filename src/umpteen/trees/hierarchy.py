@@ -104,7 +104,6 @@ def grow(
     labels: IntArray | None = None,
     branching: int = 256,
     max_leaf: int = 100,
-    max_rounds: int = 20,
     seed: int = 0,
     n_jobs: int | None = -1,
     verbose: Verbose = False,
@@ -124,9 +123,7 @@ def grow(
     order = chosen.astype(np.int32)
     bounds = _node_bounds(len(order), branching, max_leaf)
     with progress_bar("Growing the label tree", len(bounds[-1]) - 2, verbose) as bar:
-        order = arrange(
-            rows, order, bounds, seed, max_rounds=max_rounds, n_jobs=n_jobs, done=bar.advance
-        )
+        order = arrange(rows, order, bounds, seed, n_jobs=n_jobs, done=bar.advance)
     return Hierarchy(_first_children(bounds, len(order)), order)
 
 

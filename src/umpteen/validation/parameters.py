@@ -65,14 +65,14 @@ def check_k(k: Any, name: str = "k") -> int:
     return int(k)
 
 
-def check_number(value: Any, name: str, least: float = 0.0) -> float:
-    """Return `value` as a float, finite and at least `least`.
+def check_number(value: Any, name: str) -> float:
+    """Return `value` as a float, finite and at least 0.
 
     >>> check_number(1, "step")
     1.0
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not least <= float(value) < np.inf:
-        raise ParameterError(f"{name}={value!r} is not possible: expected {least:g} or more")
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        raise ParameterError(f"{name}={value!r} is not possible: expected 0 or more")
     return float(value)
 
 

@@ -53,10 +53,10 @@ class Source:
             yield block
             block = self._read(size)
 
-    def line_blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
+    def line_blocks(self) -> Iterator[bytes]:
         """Return all bytes, some at a time, cut at line ends; without a byte order mark."""
         self.head = self.head.removeprefix(_BYTE_ORDER_MARK)
-        return whole_lines(self.blocks(min(size, max_line_bytes())), self.too_long)
+        return whole_lines(self.blocks(min(_BLOCK, max_line_bytes())), self.too_long)
 
     def too_long(self, line: int) -> DataFormatError:
         """Return the error to raise for a line that is longer than allowed."""
