@@ -53,15 +53,10 @@ class Blueprint:
         return found
 
     def build(self, *sizes: Any) -> Any:
-        """Return the module for these sizes: `cls(*sizes, **options)`.
-
-        A class with a method `for_labels` is built by that: where the constructor wants more than
-        `(in_features, n_labels)`.
-        """
+        """Return the module for these sizes: `cls(*sizes, **options)`."""
         cls = self.find()
-        make = getattr(cls, "for_labels", cls)
         try:
-            return make(*sizes, **self.options)
+            return cls(*sizes, **self.options)
         except TypeError as error:
             raise ParameterError(f"{cls.__name__} cannot be built: {error}") from error
 
