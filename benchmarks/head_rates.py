@@ -3,8 +3,8 @@
     python benchmarks/head_rates.py
     python benchmarks/head_rates.py --sets pydocs --rates 0.01 --seeds 3
 
-An eighth of the training samples is held out and judged by: accuracy for one class per sample,
-precision at 1 for several labels. Samples whose class no other training sample has are not judged.
+An eighth of the training samples is the validation split: accuracy for one class per sample,
+precision at 1 for several labels. Samples whose class no other training sample has are left out.
 Test parts are not used.
 """
 
@@ -36,7 +36,7 @@ def main() -> None:
     for name in options.sets:
         task, training, heads = case(name)
         table = Table("head", *map("{:g}".format, options.rates), "chosen", title=name)
-        for row in rows(held_out(task), training, heads, options.rates, options.seeds):
+        for row in rows(with_validation_split(task), training, heads, options.rates, options.seeds):
             table.add_row(*row)
         Console(width=100).print(table)
 
@@ -54,14 +54,14 @@ def case(name: str) -> tuple[Task, Training, dict[str, Blueprint]]:
     return stacked.stacks(size, stacked.N_SAMPLES), STACKS[size], stacked.heads(size)
 
 
-def held_out(task: Task) -> Task:
+def with_validation_split(task: Task) -> Task:
     """The same with an eighth of the training samples as its test part."""
     order = np.random.default_rng(7).permutation(task.X.shape[0])
-    n_held_out = len(order) // 8
-    judged, rest = order[:n_held_out], order[n_held_out:]
+    n_validation = len(order) // 8
+    chosen, rest = order[:n_validation], order[n_validation:]
     if task.Y.ndim == 1:
-        judged = judged[np.isin(task.Y[judged], task.Y[rest])]
-    return Task(task.name, task.X[rest], task.Y[rest], task.X[judged], task.Y[judged])
+        chosen = chosen[np.isin(task.Y[chosen], task.Y[rest])]
+    return Task(task.name, task.X[rest], task.Y[rest], task.X[chosen], task.Y[chosen])
 
 
 def rows(

@@ -1,7 +1,7 @@
 """What the labels' own texts add: LabelTree with and without them, on test parts.
 
 `python benchmarks/label_texts.py` reads sets with label texts under `$UMPTEEN_DATA`; the weight of
-the texts is chosen by `fit` on a held-out tenth of the training part.
+the texts is chosen by `fit` on a validation split, a tenth of the training part.
 """
 
 import time

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from papers.collapse.stacks import (
-    Course,
+    Measures,
     Sizes,
     Stacks,
     Training,
@@ -41,7 +41,7 @@ def sections(quick: bool) -> list[Section]:
             f"{_CLAIM}; also with sets of three labels.",
             f"Pad-and-stack images of {name}, equally many of each set of one, two and three "
             f"labels; {_training(name, quick).said()}. Measured on the training samples.",
-            partial(_course, name, balanced, _training(name, quick)),
+            partial(_measured, name, balanced, _training(name, quick)),
         )
         for name in names
     ]
@@ -56,7 +56,11 @@ def sections(quick: bool) -> list[Section]:
             f"{names[-1]}; groups of {groups[0]}, {groups[1]} and {groups[2]} samples per pair; "
             f"{_training(names[-1], quick).said()}.",
             partial(
-                _course, names[-1], {1: single, 2: groups}, _training(names[-1], quick), groups=True
+                _measured,
+                names[-1],
+                {1: single, 2: groups},
+                _training(names[-1], quick),
+                groups=True,
             ),
         )
     )
@@ -67,7 +71,7 @@ def sections(quick: bool) -> list[Section]:
             f"{names[0]}, without samples of the five pairs {_listed(_MISSING)}; "
             f"{_training(names[0], quick).said()}.",
             partial(
-                _course,
+                _measured,
                 names[0],
                 {1: single, 2: single // 10},
                 _training(names[0], quick),
@@ -82,26 +86,26 @@ def _training(name: str, quick: bool) -> Training:
     return Training(12 if quick else _EPOCHS[name])
 
 
-def _course(
+def _measured(
     name: str, sizes: Sizes, training: Training, *, missing: Any = (), groups: bool = False
 ) -> Iterator[Block]:
     task = stacks(name, sizes, missing=missing)
     yield task.said()
     by_group: dict[str, list[float]] = {}
-    course = Course(task.train.X, task.train.Y, moments(training.epochs))
+    measures = Measures(task.train.X, task.train.Y, moments(training.epochs))
     if groups:
-        course.also = partial(_of_groups, _group_rows(task), task, by_group)
-    model = training.network(0).fit(task.train.X, task.train.Y, watch=course)
+        measures.also = partial(_of_groups, _group_rows(task), task, by_group)
+    model = training.network(0).fit(task.train.X, task.train.Y, watch=measures)
     yield lines(
-        "All measures, on a logarithmic axis", course.epochs, course.curves(),
+        "All measures, on a logarithmic axis", measures.epochs, measures.curves(),
         x_label="epochs", y_label="measure", logarithmic=True,
     )  # fmt: skip
     if groups:
         yield lines(
-            "NCm of pairs with many, some and few samples", course.epochs, by_group,
+            "NCm of pairs with many, some and few samples", measures.epochs, by_group,
             x_label="epochs", y_label="NCm", logarithmic=True,
         )  # fmt: skip
-    yield falls({**course.curves(), **by_group})
+    yield falls({**measures.curves(), **by_group})
     right = 100 * model.score(task.train.X, task.train.Y)
     yield f"At the end, the best label is a right one for {right:.1f} % of the training samples."
 

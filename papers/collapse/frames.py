@@ -83,7 +83,7 @@ def _compare(name: str, quick: bool, training: Training, n_seeds: int) -> Iterat
 
 
 def _best_rate(task: Task, training: Training, head: Blueprint) -> float:
-    """By precision on samples held out of training."""
+    """By precision on the validation split."""
     found = {}
     for rate in _RATES:
         model = training.network(head, seed=0, learning_rate=rate).fit(task.X, task.Y)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.collapse.stacks import Course, Training, available, stacks
+from papers.collapse.stacks import Measures, Training, available, stacks
 from papers.contents import Block, Cell, Figure, Section, Table, Value
 from papers.drawing import Cloud, projections
 
@@ -38,10 +38,10 @@ def _pictures(name: str, training: Training, single: int) -> Iterator[Block]:
     for case, missing in _CASES.items():
         task = stacks(name, {1: single, 2: single // 2}, missing=missing, n_classes=3)
         seen: list[Any] = []
-        course = Course(task.train.X, task.train.Y, [1, training.epochs], also=seen.append)
-        training.network(0).fit(task.train.X, task.train.Y, watch=course)
+        measures = Measures(task.train.X, task.train.Y, [1, training.epochs], also=seen.append)
+        training.network(0).fit(task.train.X, task.train.Y, watch=measures)
         yield _picture(case, seen, task.train.Y, training.epochs)
-        last = course.found[-1]
+        last = measures.found[-1]
         rows.append([case, *(Value(each, digits=4) for each in (
             last.variability[1], last.means_simplex, last.tagwise_angle[2],
         ))])  # fmt: skip

@@ -128,7 +128,7 @@ class Training:
 
 
 @dataclass
-class Course:
+class Measures:
     """The measures at some moments of a training; call it after each epoch (`watch`)."""
 
     X: Any

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from papers.collapse.curves import falls
-from papers.collapse.stacks import Course, moments
+from papers.collapse.stacks import Measures, moments
 from papers.contents import Block, Section
 from papers.drawing import lines
 from papers.multihead.tasks import Task, texts_task
@@ -75,15 +75,15 @@ def _curve(caption: str, X: csr_matrix, Y: csr_matrix, epochs: int) -> Iterator[
     of = np.bincount(np.diff(Y.indptr)).tolist()
     by_number = ", ".join(f"{count:,} with {m}" for m, count in enumerate(of) if count)
     yield f"{caption}: {Y.shape[0]:,} samples ({by_number} label(s)), {Y.shape[1]} labels."
-    course = Course(X, Y, moments(epochs))
+    measures = Measures(X, Y, moments(epochs))
     head = blueprint(EtfHead, learned=True, feature_penalty=0.05, weight_penalty=0.01)
     model = NeuralClassifier(
         encoder=blueprint(Bag, dim=_DIM, linear=True), head=head, epochs=epochs, learning_rate=1e-2,
         batch_size=64, recipe=NetworkRecipe(validation_fraction=0.0), n_jobs=1, verbose=False,
-    ).fit(X, Y, watch=course)  # fmt: skip
+    ).fit(X, Y, watch=measures)  # fmt: skip
     yield lines(
-        f"{caption}: all measures, on a logarithmic axis", course.epochs, course.curves(),
+        f"{caption}: all measures, on a logarithmic axis", measures.epochs, measures.curves(),
         x_label="epochs", y_label="measure", logarithmic=True,
     )  # fmt: skip
-    yield falls(course.curves())
+    yield falls(measures.curves())
     yield f"At the end, the best label is a right one for {100 * model.score(X, Y):.1f} %."

@@ -63,13 +63,13 @@ def test_no_image_is_both_learnt_from_and_judged_by(images, monkeypatch):
     assert len(train | dev | tested) == len(train) + len(dev) + len(tested)
 
 
-def test_courses_are_measured_at_the_moments_asked_for(images):
+def test_a_training_is_measured_at_the_moments_asked_for(images):
     task = stacks.stacks("MNIST", {1: 6, 2: 2}, test_samples={1: 1})
     seen = []
-    course = stacks.Course(task.train.X, task.train.Y, [1, 3], also=seen.append)
-    model = stacks.Training(3, dim=12).network(0).fit(task.train.X, task.train.Y, watch=course)
-    assert course.epochs == [1, 3]
-    found = course.curves()
+    measures = stacks.Measures(task.train.X, task.train.Y, [1, 3], also=seen.append)
+    model = stacks.Training(3, dim=12).network(0).fit(task.train.X, task.train.Y, watch=measures)
+    assert measures.epochs == [1, 3]
+    found = measures.curves()
     assert set(found) == {
         "NC1, 1 label(s)", "NC1, 2 label(s)", "NC2, classifier", "NC2, means", "NC3",
         "NCm, 2 labels",
