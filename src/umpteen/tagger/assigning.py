@@ -73,7 +73,7 @@ def _candidates(members: csr_matrix, counts: csr_matrix) -> tuple[IntArray, IntA
 
 
 def _probabilities(state: State, texts: list[str], text: IntArray, label: IntArray) -> FloatArray:
-    """The probability of each claim without the groups; scores between 0 and 1 if there is none."""
+    """The probability of each claim without the groups; without calibration, its score."""
     X = state.features(texts)
     asked = csr_matrix(
         (np.ones(len(text), np.float32), (text, label)), shape=(len(texts), len(state.label_names))
@@ -82,12 +82,13 @@ def _probabilities(state: State, texts: list[str], text: IntArray, label: IntArr
     scores = state.classifier.score_labels(X, asked)
     place = np.searchsorted(_keys(scores), text * scores.shape[1] + label)
     own = scores.data[place].astype(np.float64)
-    if state.calibration is None:
-        within = own.min(initial=0) >= 0 and own.max(initial=0) <= 1
-        return own if within else np.asarray(expit(own))
     top = state.scores(X, RANKS)
-    supported = (top.labels[:, 0] >= 0)[text]  # otherwise no word of the text is known
-    return np.where(supported, state.calibration.of_scores(own, text, top), 0.0)
+    if state.calibration is not None:
+        p = state.calibration.of_scores(own, text, top)
+    else:
+        within = own.min(initial=0) >= 0 and own.max(initial=0) <= 1
+        p = own if within else np.asarray(expit(own))
+    return np.where(top.labels[text, 0] >= 0, p, 0.0)  # 0 where no word of the text is known
 
 
 def _winners(claims: Claims, shares: FloatArray) -> npt.NDArray[np.bool_]:

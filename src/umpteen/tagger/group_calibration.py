@@ -43,8 +43,8 @@ def calibrated_by_groups(
         top, groups[split][:, held], group_labels[split], trial.samples_per_label_
     )
     calibration, shares = evidence.explained()
-    hits, missed = np.split(shares, [top.labels.size])
-    carriers = evidence.claims.total(np.concatenate([hits, missed]))
+    hits, claims = shares[: top.labels.size], evidence.claims
+    carriers = claims.counts if claims.exact else claims.total(shares)
     n_relevant = np.bincount(group_labels[split].indices, carriers, group_labels.shape[1])
     drawn = np.random.default_rng(seed).random(len(hits)) < hits
     answered = calibration(top)
