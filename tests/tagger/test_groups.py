@@ -91,7 +91,7 @@ def test_a_repeated_label_goes_to_as_many_texts(fitted):
 
 def test_labels_that_are_not_known_are_left_out_with_a_warning(fitted):
     tagger, _ = fitted
-    with pytest.warns(UserWarning, match="1 labels of groups are not known.*'chess'"):
+    with pytest.warns(UserWarning, match="does not know are left out: 1, such as 'chess'"):
         found = tagger.assign(["dough", "roses"], ["a", "a"], {"a": ["baking", "chess"]})
     assert [name for tags in found for name, _ in tags] == ["baking"]
     with pytest.raises(LabelsError, match="knows none of the groups' labels, such as 'chess'"):
@@ -155,6 +155,25 @@ def test_a_given_eagle_is_used():
     assert tagger.score(texts, truth) > 0.9
 
 
+def test_groups_may_overlap():
+    texts, truth, _ = made_up(60, size=2)
+    groups = [[i, i + 1] for i in range(0, len(texts), 2)]
+    groups += [[i, (i + 7) % len(texts)] for i in range(0, len(texts), 3)]
+    labels = [sorted({truth[i] for i in group}) for group in groups]
+    tagger = um.Tagger().fit(texts, groups=groups, group_labels=labels)
+    assert tagger.groups_.n_groups == len(groups)
+    assert tagger.score(texts, truth) > 0.9
+    found = tagger.assign(["dough", "roses", "a saw"], [[0, 1], [1, 2]], [["garden"], ["garden"]])
+    assert [[name for name, _ in tags] for tags in found] == [[], ["garden"], []]
+
+
+def test_a_series_is_read_by_its_index():
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series([["x"], ["y", "y"]], index=["a", "b"])
+    column = pandas.Series(["b", "a", "b"], index=[9, 4, 7])
+    assert check_named_groups(column, series, n_texts=3).labels == [["y", "y"], ["x"]]
+
+
 def test_same_seed_same_answers():
     texts, truth, groups = made_up(30)
     given = {"groups": groups, "group_labels": labels_of(groups, truth, presence=True)}
@@ -175,7 +194,7 @@ def test_few_groups_give_scores_and_say_so():
 def test_labels_and_groups_exclude_each_other():
     with pytest.raises(GroupsError, match="either labels"):
         um.Tagger().fit(["a"], [["x"]], groups=["g"], group_labels={"g": ["x"]})
-    with pytest.raises(ParameterError, match="Eagle does not learn from texts of labels"):
+    with pytest.raises(ParameterError, match="label_texts do not go with groups"):
         um.Tagger().fit(["a"], groups=["g"], group_labels={"g": ["x"]}, label_texts={"x": "why"})
 
 

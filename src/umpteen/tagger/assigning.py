@@ -54,8 +54,8 @@ def _known(state: State, lists: list[list[str]]) -> list[list[str]]:
                 f"the tagger knows none of the groups' labels, such as {min(unknown)!r}"
             )
         warnings.warn(
-            f"{len(unknown):,} labels of groups are not known to the tagger, such as "
-            f"{min(unknown)!r}, and are left out",
+            "labels of groups that the tagger does not know are left out: "
+            f"{len(unknown):,}, such as {min(unknown)!r}",
             stacklevel=4,
         )
     return [[name for name in labels if name in ids] for labels in lists]

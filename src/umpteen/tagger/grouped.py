@@ -1,5 +1,6 @@
 """Fit a tagger on texts whose labels are known only per group."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from scipy.sparse import csr_matrix
 from umpteen.aggregated import Eagle
 from umpteen.base import ExtremeClassifier
 from umpteen.errors import LabelsError, ParameterError
+from umpteen.linear import LabelTree
 from umpteen.tagger.described_labels import DescribedLabels
 from umpteen.tagger.group_calibration import calibrated_by_groups
 from umpteen.tagger.label_names import LabelNames
@@ -30,6 +32,8 @@ def fit_groups(
     named = check_named_groups(groups, group_labels, len(texts))
     if not any(named.labels):
         raise LabelsError("no group has a label, so there is nothing to learn")
+    if isinstance(label_texts, Mapping):
+        raise ParameterError("label_texts do not go with groups, as Eagle does not learn from them")
     eagle = _eagle(tagger)
     if eagle.samples_per_label in ("auto", "count"):
         named.check_counts()
@@ -96,8 +100,8 @@ def _eagle(tagger: "Tagger") -> Eagle:
 
 def _solver(eagle: Eagle) -> ExtremeClassifier:
     """What the tagger goes on with; labels that come later are of single texts, and certain."""
-    solver, given = eagle.solver_, eagle.solver
-    if given is not None and "cost" in given.get_params(deep=False):
+    solver, given = eagle.solver_, eagle.solver or LabelTree()
+    if "cost" in given.get_params(deep=False):
         solver.set_params(cost=given.get_params(deep=False)["cost"])
     return solver
 

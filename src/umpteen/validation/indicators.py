@@ -43,7 +43,9 @@ def doubt_of_names(lists: Iterable[Any]) -> str | None:
     >>> doubt_of_names([[1, 0, 0], [0, 1, 1]]), doubt_of_names([["a", "b"], ["b"]])
     ('repeated', None)
     """
-    rows = [row for row in lists if isinstance(row, list | tuple | np.ndarray)]
+    rows = list(lists)
+    if not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        return None
     values: list[int] = []
     for value in chain.from_iterable(rows):
         number = _NUMBERS.get(value) if isinstance(value, str | int | np.integer) else None

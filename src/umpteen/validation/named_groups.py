@@ -45,8 +45,8 @@ def check_named_groups(groups: Any, group_labels: Any, n_texts: int) -> NamedGro
 
     `groups` has the group of each text, or, for each group, a list with the numbers of its texts
     (or is a matrix `(n_groups, n_texts)`); such groups are named by their numbers. `group_labels`
-    is a dictionary from groups to lists of label names, or has these lists in the order in which
-    the groups first appear.
+    is a dictionary (or a pandas Series) from groups to lists of label names, or has these lists in
+    the order in which the groups first appear.
 
     >>> found = check_named_groups(["b", "a", "b"], {"a": ["x"], "b": ["y", "y"]}, n_texts=3)
     >>> found.names, found.labels, found.members.toarray().tolist()
@@ -123,6 +123,8 @@ def _in_order(group_labels: Any, names: list[Hashable]) -> list[list[str]]:
             f"group_labels is {group_labels!r:.60}, a {type(group_labels).__name__}; expected a "
             "dictionary from groups to lists of label names, or these lists in order"
         )
+    if hasattr(group_labels, "index") and hasattr(group_labels, "to_dict"):
+        group_labels = group_labels.to_dict()  # a pandas Series is by its index, not by its order
     if isinstance(group_labels, Mapping):
         _check_same_groups(group_labels, names)
         given = [group_labels[name] for name in names]
