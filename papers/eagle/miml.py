@@ -116,7 +116,7 @@ def _sentences(quick: bool) -> Iterator[Block]:
     if not available([SET]):
         yield f"Not measured: {SET} is not in the folder of UMPTEEN_DATA."
         return
-    data = load_sentences(*((300, 300) if quick else (5_000, 2_000)))
+    data = load_sentences(*((300, 300) if quick else (3_000, 2_000)))
     n_seeds, n_tried = (1, 1) if quick else (3, 3)
     try:
         outcomes = [measure_sentences(data, method, n_seeds, n_tried) for method in METHODS]

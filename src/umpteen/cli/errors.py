@@ -21,6 +21,7 @@ _OPTIONS = {
     "labels_field": "--labels-column",
     "group_field": "--group",
     "group_labels": "--group-labels",
+    "label_texts": "--label-texts",
     "label_separator": "--label-separator",
     "zero_based": "--zero-based",
     "format": "--format",

@@ -1,10 +1,11 @@
 """Files of texts whose labels are known per group, and `umpteen assign`."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean, median
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from umpteen.cli.errors import UsageError
@@ -41,15 +42,14 @@ class GroupedTexts:
 
     def figures(self) -> dict[str, Any]:
         """Return what there is to learn from."""
-        sizes = np.unique(self.groups, return_counts=True)[1]
-        lists = list(self.group_labels.values())
+        sizes, lists = list(Counter(self.groups).values()), list(self.group_labels.values())
         repeated = any(len(set(labels)) < len(labels) for labels in lists)
         return {
             "samples": len(self),
             "groups": len(sizes),
-            "texts_per_group": f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}",
+            "texts_per_group": f"{min(sizes):,} to {max(sizes):,}, median {median(sizes):g}",
             "labels": len({name for labels in lists for name in labels}),
-            "labels_per_group": f"{np.mean([len(set(labels)) for labels in lists]):.1f} on average",
+            "labels_per_group": f"{mean(len(set(labels)) for labels in lists):.1f} on average",
             "groups_without_labels": sum(not labels for labels in lists),
             "labels_are": "counts: some are repeated in a group"
             if repeated
