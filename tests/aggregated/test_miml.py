@@ -189,7 +189,7 @@ def test_losses_equal_literal_loops(sizes, seed):
     logits, mask = (
         torch.tensor(random.random((sum(sizes), N_LABELS)), dtype=torch.float64) for _ in range(2)
     )
-    of_list, of_assigned = [], []
+    of_list, of_assigned, of_sigmoid = [], [], []
     for bag, (v, m) in enumerate(zip(logits.split(sizes), mask.split(sizes), strict=True)):
         pooled = (v * m).amax(0).log_softmax(0)
         of_list.append(-sum(counts[bag] * pooled.numpy()) / counts[bag].sum())
@@ -198,9 +198,12 @@ def test_losses_equal_literal_loops(sizes, seed):
             best = np.argsort(-(v * m)[:, label].numpy(), kind="stable")[: counts[bag, label]]
             parts += [-float(v[i].log_softmax(0)[label]) for i in best]
         of_assigned.append(np.mean(parts))
+        p = 1 / (1 + N_LABELS * np.exp(-(v * m).amax(0).numpy()))
+        of_sigmoid.append(-np.log(np.where(counts[bag] > 0, p, 1 - p)).sum())
     arguments = logits, mask, torch.tensor(sizes), target(counts)
     assert float(LOSSES["list"](*arguments)) == pytest.approx(np.mean(of_list), rel=1e-5)
     assert float(LOSSES["assigned"](*arguments)) == pytest.approx(np.mean(of_assigned), rel=1e-5)
+    assert float(LOSSES["sigmoid"](*arguments)) == pytest.approx(np.mean(of_sigmoid), rel=1e-5)
 
 
 def bag_samples(sizes=(3, 1, 2, 4), seed=0, temperature=3.0):
@@ -280,13 +283,30 @@ def small(**parameters):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"recipe": MIMLRecipe(iterations=9)}, {"temperature": 0}, {"n_layers": 2}]
+    "parameters",
+    [
+        {},
+        {"recipe": MIMLRecipe(iterations=9)},
+        {"recipe": MIMLRecipe(loss="sigmoid")},
+        {"temperature": 0},
+        {"n_layers": 2},
+    ],
 )
 def test_instances_are_learned_from_bags_alone(parameters):
     X, kind, bags = kinds_in_bags(3)
     model = small(**parameters).fit(X, **bags)
     assert model.score(X, kind) > 0.95
     assert model.labels_per_sample_ == 1
+
+
+def test_the_preset_of_the_paper_says_what_the_paper_says():
+    model = um.CoAttentionMIML.paper(epochs=40, learning_rate=1e-2)
+    assert (model.batch_size, model.learning_rate, model.n_layers) == (64, 1e-2, 1)
+    assert model.recipe == MIMLRecipe(loss="list", iterations=20, center=False)
+    assert um.CoAttentionMIML.paper(recipe__iterations=0).recipe.iterations == 0
+    assert um.CoAttentionMIML.paper().learning_rate == 1e-4
+    X, kind, bags = kinds_in_bags(3)
+    assert model.fit(X, **bags).score(X, kind) > 0.9
 
 
 def test_sparse_instances_are_learned_as_dense_ones():

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
-from papers.eagle import images, miml, pictures
+from papers.eagle import images, losses, miml, pictures, sentences
 
 
 def dots(n_images, seed):
@@ -27,8 +28,9 @@ def small(monkeypatch):
     return made["Fashion-MNIST"]
 
 
-def measured(quick=True):
-    return [list(section.measure()) for section in miml.sections(quick)]
+def measured(title):
+    (section,) = [section for section in miml.sections(quick=True) if title in section.title]
+    return list(section.measure())
 
 
 @pytest.mark.parametrize("method", miml.METHODS)
@@ -82,7 +84,7 @@ def test_labels_are_found_as_a_literal_loop_finds_them(small, size):
 
 def test_every_label_has_its_picture(small):
     pytest.importorskip("matplotlib")
-    figure, table, remark = measured()[1]
+    figure, table, remark = measured("Figures 5")
     embeddings = np.array(figure.numbers["embeddings"])
     assert embeddings.argmax(axis=1).tolist() == [0, 1, 2, 3]
     assert "4 of 4 are most like" in figure.says
@@ -96,3 +98,41 @@ def test_every_label_has_its_picture(small):
 def test_the_mean_cosine_of_labels():
     embeddings = np.float32([[1, 0], [0, 2], [1, 1]])
     assert pictures.mean_cosine(embeddings) == pytest.approx(2 * 0.5**0.5 / 3)
+
+
+def made_up_sentences(n_documents=60, seed=0):
+    """Documents of three sentences; a label has a feature of its own, in one of them."""
+    random = np.random.default_rng(seed)
+    kinds = random.integers(0, 4, 3 * n_documents)
+    X = csr_matrix(np.eye(4, dtype=np.float32)[kinds] + 0.1 * random.random((len(kinds), 4)))
+    groups = sentences._bags([3] * n_documents)
+    present = csr_matrix(groups @ np.eye(4, dtype=np.float32)[kinds] > 0, dtype=np.float32)
+    return sentences.Sentences(X, groups, present, X[:80], csr_matrix(np.eye(4)[kinds[:80]]))
+
+
+def test_networks_learn_sentences_from_documents():
+    pytest.importorskip("torch", reason="needs umpteen[neural]")
+    outcome = miml.measure_sentences(made_up_sentences(), "EAGLE-0", n_seeds=2, n_tried=2)
+    assert len(outcome.accuracies) == 2
+    assert outcome.settings in miml.SENTENCE_CANDIDATES["EAGLE-0"][:2]
+
+
+def test_documents_become_bags_of_their_sentences():
+    texts = ["Rules of the committee. Having regard to it; done. It has met again today."]
+    assert sentences.split_sentences(texts[0]) == [
+        "Rules of the committee.", "Having regard to it; done.", "It has met again today.",
+    ]  # fmt: skip
+    assert sentences.split_sentences("") == [""]
+    assert made_up_sentences().said().startswith("60 documents with 3.0 sentences")
+
+
+def test_the_losses_have_a_curve_each(small, monkeypatch):
+    pytest.importorskip("torch", reason="needs umpteen[neural]")
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(losses, "image_sets", lambda _: iter([small]))
+    monkeypatch.setattr(losses, "_accuracy", lambda images, size, seed, settings: 100 - size)
+    table, figure, *remarks = measured("Losses")
+    assert table.columns == ["size of bags", *losses.LOSSES]
+    assert [row[0] for row in table.rows] == ["4", "50"]
+    assert figure.numbers["curves"]["list"] == [96, 50]
+    assert "opposite" in remarks[-1]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from umpteen.cli.errors import UsageError
+from umpteen.cli.groups import Group, GroupLabels, read_grouped, refuse_alone
 from umpteen.cli.models import Verify, is_tagger, load_model
 from umpteen.cli.output import Json, readable_size, show, size_on_disk, wants_json
 from umpteen.cli.reading import Reading, is_stdin, reads_file
@@ -21,6 +22,8 @@ def describe(
         ),
     ],
     reading: Reading,
+    group: Group = None,
+    group_labels: GroupLabels = None,
     verify: Verify = None,
     json: Json = None,
 ) -> None:
@@ -33,8 +36,13 @@ def describe(
     \b
     For data: the number of samples and labels, labels per sample, and how rare most labels are. For
     a model: its kind, labels and size, whether it is calibrated, and the versions of the libraries
-    that it was saved with.
+    that it was saved with. With --group: how many groups there are, how large they are, and
+    whether their labels are counts.
     """
+    refuse_alone(group, group_labels)
+    if group is not None:
+        show(read_grouped(path, reading, group, group_labels).figures(), json)
+        return
     if path.is_dir() and (path / "manifest.json").exists():
         show(_model(path, wants_json(json), verify), json)
         return
@@ -90,6 +98,7 @@ def _tagger(tagger: Any) -> dict[str, Any]:
         "calibrated": tagger.calibration_ is not None,
         "thresholds": "not tuned" if thresholds is None else str(thresholds),
         "keeps_texts": tagger.replay_.texts is not None,
+        **({} if tagger.groups_ is None else {"groups": str(tagger.groups_)}),
     }
 
 

@@ -19,6 +19,9 @@ _INTERRUPTED, _PIPE_CLOSED = 130, 141  # as shells count: 128 and the signal
 _OPTIONS = {
     "text_field": "--text-column",
     "labels_field": "--labels-column",
+    "group_field": "--group",
+    "group_labels": "--group-labels",
+    "label_texts": "--label-texts",
     "label_separator": "--label-separator",
     "zero_based": "--zero-based",
     "format": "--format",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from umpteen.cli.errors import UsageError
+from umpteen.cli.groups import Group, GroupedTexts, GroupLabels, read_grouped, refuse_alone
 from umpteen.cli.models import OF_FIT, check_free, is_tagger, note_compiling
 from umpteen.cli.output import Json, readable_size, readable_time, show, size_on_disk, wants_json
 from umpteen.cli.reading import File, LabelTexts, Reading, reads_file
@@ -23,6 +24,8 @@ def fit(
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model.")
     ],
     reading: Reading,
+    group: Group = None,
+    group_labels: GroupLabels = None,
     label_texts: LabelTexts = None,
     vocabulary: Annotated[
         Path | None,
@@ -66,15 +69,26 @@ def fit(
     \b
     The folder is for predict, evaluate, explain and serve. An existing model is replaced, in one
     step at the end. With a file of matrices (xmc, svmlight), the model predicts label ids.
+    \b
+    If labels are known per group of texts only, name the column of the group:
+      umpteen fit pages.csv --group page -o model/
+    The labels of a group stand on its first row or on all of its rows. A label that is repeated
+    counts as often.
     """
+    from umpteen.data import Samples
     from umpteen.tagger import Tagger
 
     check_free(output)
+    refuse_alone(group, group_labels)
     started = time.perf_counter()
-    samples = reading.read_labelled(file)
+    samples: Samples | GroupedTexts = (
+        reading.read_labelled(file)
+        if group is None
+        else read_grouped(file, reading, group, group_labels)
+    )
     note_compiling(OF_FIT)
     classifier = new_classifier(samples.texts is not None, trees, prune, max_memory, seed, jobs)
-    if samples.texts is None:
+    if isinstance(samples, Samples) and samples.texts is None:
         _refuse_text_options(
             file, label_texts=label_texts, keep_texts=keep_texts, vocabulary=vocabulary,
             language=language != "auto",
@@ -91,8 +105,9 @@ def fit(
 
 
 def _fit_texts(
-    tagger: Any, samples: "Samples", label_texts: Path | None, vocabulary: Path | None
-) -> Any:
+    tagger: Any, samples: "Samples | GroupedTexts", label_texts: Path | None,
+    vocabulary: Path | None,
+) -> Any:  # fmt: skip
     from umpteen.data import read_label_texts, read_vocabulary
 
     more: dict[str, Any] = {}
@@ -100,6 +115,9 @@ def _fit_texts(
         more["label_texts"] = read_label_texts(label_texts)
     if vocabulary is not None:
         more["vocabulary"] = read_vocabulary(vocabulary)
+    if isinstance(samples, GroupedTexts):
+        groups = {"groups": samples.groups, "group_labels": samples.group_labels}
+        return tagger.fit(samples.texts, **groups, **more)
     return tagger.fit(samples.texts, samples.labels, **more)
 
 
@@ -111,23 +129,31 @@ def _refuse_text_options(file: Path, **given: Any) -> None:
 
 
 def _summarize(
-    model: Any, samples: "Samples", folder: Path, seconds: float, json: bool | None
+    model: Any, samples: "Samples | GroupedTexts", folder: Path, seconds: float, json: bool | None
 ) -> None:
     size = size_on_disk(folder)
     figures = {"model": str(folder), "samples": len(samples), "labels": _n_labels(model)}
+    if groups := getattr(model, "groups_", None):
+        figures["groups"] = str(groups)
     if wants_json(json):
         show({**figures, "seconds": round(seconds, 3), "bytes": size, **_validation(model)}, json)
         return
     shown = {"time": readable_time(seconds), "size": readable_size(size)}
     if validation := _validation(model):
-        shown["first label right"] = "{:.1%} of {:,} texts for validation".format(
-            *validation.values()
+        by_groups = ", by the labels of their groups" if groups else ""
+        shown["first label right"] = "{:.1%} of {:,} texts for validation{}".format(
+            *validation.values(), by_groups
         )
     elif is_tagger(model) and model.calibrate:
-        shown["scores"] = "not probabilities, which need at least 50 texts"
+        few = "50 texts in 20 groups" if groups else "50 texts"
+        shown["scores"] = f"not probabilities, which need at least {few}"
     show(figures | shown, json)
     print(f"\nnext: umpteen predict {folder} FILE     labels for new texts, - for stdin")
     print(f"      umpteen evaluate {folder} FILE    how good it is, on texts it has not seen")
+    if groups:
+        print(
+            f"      umpteen assign {folder} FILE --group NAME    which text has its group's labels"
+        )
 
 
 def _n_labels(model: Any) -> int:

@@ -79,7 +79,8 @@ def check_validated(tagger: "Tagger") -> None:
     if tagger.validated_ is not None:
         return
     reason = (
-        "the model was fitted on too few texts for a validation split (it needs 50)"
+        "the model was fitted on too few texts for a validation split (it needs 50, and 20 groups "
+        "if labels are those of groups)"
         if tagger.calibrate
         else "the model was fitted with --no-calibrate, which draws no validation split"
     )

@@ -82,6 +82,13 @@ def predict(
     records = _records(loaded, file, reading, limits)
     if no_text:
         records = ({**record, "text": None} for record in records)
+    write_answers(records, output, json)
+
+
+def write_answers(
+    records: Iterator[dict[str, Any]], output: Path | None, json: bool | None
+) -> None:
+    """Write answers to a file or to stdout, as JSONL or as a table."""
     if output is not None:
         from umpteen.data.formats.compression import open_sink
 
@@ -169,7 +176,7 @@ def _check(limits: Limits, tagger: Any) -> None:
 
 
 def _line(record: dict[str, Any]) -> str:
-    shown = {name: record[name] for name in ("id", "text") if record[name] is not None}
+    shown = {name: record[name] for name in ("id", "group", "text") if record.get(name) is not None}
     return as_line({**shown, "labels": record["labels"]})
 
 

@@ -2,6 +2,7 @@
 
 from umpteen.data.dataset import Dataset
 from umpteen.data.formats import read, read_label_texts, stream, write
+from umpteen.data.group_labels import labels_of_groups
 from umpteen.data.grouping import aggregate, group_by_clusters, group_randomly
 from umpteen.data.label_vocabulary import Concept, LabelVocabulary
 from umpteen.data.loading import load, names
@@ -17,6 +18,7 @@ __all__ = [
     "aggregate",
     "group_by_clusters",
     "group_randomly",
+    "labels_of_groups",
     "load",
     "make_extreme",
     "names",

@@ -11,7 +11,8 @@ class Samples:
     """The samples of one file or one split of a data set.
 
     Either texts with label names (`texts`, `labels`), or numbers (`X`, `Y`). Without labels,
-    `labels` and `Y` are None.
+    `labels` and `Y` are None. `groups` has the name of each sample's group, if asked for: labels
+    are those of groups then.
     """
 
     texts: list[str] | None = None
@@ -19,6 +20,7 @@ class Samples:
     X: Any = None
     Y: csr_matrix | None = None
     ids: list[str] | None = None
+    groups: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.texts) if self.texts is not None else int(self.X.shape[0])

@@ -42,15 +42,18 @@ class Calibration:
     ]  # of logit p, its distance from the best, log of the sum, and 1
 
     @classmethod
-    def learn(cls, top: TopK, hits: BoolArray) -> "Calibration":
-        """Learn from answers to samples and which of them are right, both (samples, RANKS)."""
+    def learn(cls, top: TopK, hits: BoolArray | FloatArray) -> "Calibration":
+        """Learn from answers to samples and which of them are right, both (samples, RANKS).
+
+        Instead of true and false, `hits` may have the probability that each answer is right.
+        """
         given = top.labels >= 0
         knots, heights = _isotonic_steps(top.scores[given].astype(np.float64), hits[given])
         first = cls(knots, heights, np.array([1.0, 0.0, 0.0, 0.0]))
-        if hits[given].all() or not hits[given].any():
+        if hits[given].min() == 1 or hits[given].max() == 0:
             return first
         evidence = np.stack(np.broadcast_arrays(*first._evidence(top)), axis=-1)[given]
-        model = LogisticRegression(C=10.0, max_iter=1000).fit(evidence, hits[given])
+        model = _logistic(evidence, hits[given])
         weights = np.append(model.coef_[0], model.intercept_[0])
         return cls(knots, heights, weights) if weights[0] + weights[1] > 0 else first
 
@@ -58,12 +61,24 @@ class Calibration:
         """The same answers with probabilities for scores."""
         if top.labels.size == 0:
             return top
-        guess, distance, total = self._evidence(top)
-        own, other, among, constant = self.weights
-        margins = own * guess + other * distance + among * total + constant
-        probabilities = expit(np.clip(margins, -_LARGEST, _LARGEST))
+        probabilities = self._probabilities(*self._evidence(top))
         distinct = _falling(probabilities.astype(np.float32), top.scores)
         return TopK(top.labels, np.where(top.labels >= 0, distinct, -np.inf))
+
+    def of_scores(
+        self, scores: FloatArray, samples: npt.NDArray[np.int64], top: TopK
+    ) -> FloatArray:
+        """Return probabilities of any labels' scores, given the best answers to their samples."""
+        best, _, total = self._evidence(top)
+        margin = self._margin(scores, np.interp(scores, self.knots, self.heights))
+        return self._probabilities(margin, margin - best[samples, 0], total[samples, 0])
+
+    def _probabilities(
+        self, margin: FloatArray, distance: FloatArray, total: FloatArray
+    ) -> FloatArray:
+        own, other, among, constant = self.weights
+        margins = own * margin + other * distance + among * total + constant
+        return np.asarray(expit(np.clip(margins, -_LARGEST, _LARGEST)))
 
     def _evidence(self, top: TopK) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What the logistic regression looks at, (samples, k) and (samples, 1)."""
@@ -71,10 +86,13 @@ class Calibration:
         scores = np.where(given, top.scores, 0).astype(np.float64)
         guess = np.interp(scores, self.knots, self.heights)
         total = np.log(np.where(given, guess, 0)[:, :RANKS].sum(axis=1, keepdims=True) + 1e-9)
+        margin = self._margin(scores, guess)
+        return margin, margin - margin[:, :1], total
+
+    def _margin(self, scores: FloatArray, guess: FloatArray) -> FloatArray:
         first, last = self.knots[0], self.knots[-1]
         beyond = (scores - np.clip(scores, first, last)) / ((last - first) or 1.0)
-        margin = logit(guess) + beyond  # rises beyond the ends as well
-        return margin, margin - margin[:, :1], total
+        return np.asarray(logit(guess) + beyond)  # rises beyond the ends as well
 
 
 @storable
@@ -136,7 +154,19 @@ def _falling(
     return np.asarray(lowest, np.int32).view(np.float32)
 
 
-def _isotonic_steps(scores: FloatArray, hits: BoolArray) -> tuple[FloatArray, FloatArray]:
+def _logistic(evidence: FloatArray, hits: BoolArray | FloatArray) -> LogisticRegression:
+    """A regression on answers that are right, wrong, or right by some probability."""
+    model = LogisticRegression(C=10.0, max_iter=1000)
+    if hits.dtype == np.bool_:
+        return model.fit(evidence, hits)
+    is_right = np.repeat([True, False], len(hits))
+    weights = np.concatenate([hits, 1 - hits])
+    return model.fit(np.concatenate([evidence, evidence]), is_right, sample_weight=weights)
+
+
+def _isotonic_steps(
+    scores: FloatArray, hits: BoolArray | FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Scores and the shares of right answers near them, both rising.
 
     Between steps the curve is drawn straight, so that different scores stay different, and no

@@ -75,9 +75,11 @@ def _reasons(state: State, text: str, name: str) -> list[tuple[str, float]]:
 
 
 def _facts(state: State) -> dict[str, Any]:
+    groups = {} if state.groups is None else {"Learned from": str(state.groups)}
     return {
         "Classifier": type(state.classifier).__name__,
         "Training texts": state.n_samples,
         "Labels": len(state.label_names.ids),
         "Features": state.n_features,
+        **groups,
     }

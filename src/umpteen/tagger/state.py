@@ -14,6 +14,7 @@ from umpteen.errors import ParameterError
 from umpteen.metrics.hits import found_in
 from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers
 from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.learned_groups import LearnedGroups
 from umpteen.tagger.replay import Replay
 from umpteen.tagger.thresholds import Thresholds
 from umpteen.tagger.vectorizing import Words
@@ -40,6 +41,7 @@ class State:
     replay: Replay
     vocabulary: LabelVocabulary | None
     trials: dict[str, float]
+    groups: LearnedGroups | None = None
 
     def features(self, texts: list[str]) -> csr_matrix:
         """Return the features of texts, one row each."""
@@ -47,9 +49,12 @@ class State:
 
     def answer(self, X: csr_matrix, k: int) -> TopK:
         """Return the best labels with their probabilities; none that no word of a text supports."""
-        n_asked = max(k, RANKS) if self.calibration else k
-        top = self._supported(X, self.classifier.predict_topk(X, n_asked).padded(n_asked))
+        top = self.scores(X, max(k, RANKS) if self.calibration else k)
         return (self.calibration(top) if self.calibration else top).first(k)
+
+    def scores(self, X: csr_matrix, k: int) -> TopK:
+        """Return the same with the classifier's own scores."""
+        return self._supported(X, self.classifier.predict_topk(X, k).padded(k))
 
     @property
     def n_features(self) -> int:

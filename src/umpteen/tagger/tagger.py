@@ -20,7 +20,13 @@ from umpteen.base import (
     is_able,
 )
 from umpteen.data import LabelVocabulary
-from umpteen.errors import LabelsError, NotFittedError, ParameterError, RebuildDueWarning
+from umpteen.errors import (
+    GroupsError,
+    LabelsError,
+    NotFittedError,
+    ParameterError,
+    RebuildDueWarning,
+)
 from umpteen.linear import LabelTree
 from umpteen.metrics import most_specific, with_ancestors
 from umpteen.progress import compile_line
@@ -29,11 +35,14 @@ from umpteen.splitting import validation_split
 from umpteen.storage import Given, Shape, Sizes, Within
 from umpteen.storage.registry import is_storable
 from umpteen.tagger import growth
+from umpteen.tagger.assigning import assign_labels
 from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers, calibrated
 from umpteen.tagger.described_labels import DescribedLabels
 from umpteen.tagger.evaluating import evaluate_tagger
 from umpteen.tagger.explanation import TagExplanation, explain_tag
+from umpteen.tagger.grouped import fit_groups
 from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.learned_groups import LearnedGroups
 from umpteen.tagger.replay import Replay
 from umpteen.tagger.state import State, seen_features
 from umpteen.tagger.thresholds import (
@@ -71,7 +80,12 @@ def _from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
         state.update(vocabulary_=None, trials_={})
 
 
-@storage.storable(version=3, upgrades={1: _from_1, 2: _from_2})
+def _from_3(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    if state:
+        state["groups_"] = None
+
+
+@storage.storable(version=4, upgrades={1: _from_1, 2: _from_2, 3: _from_3})
 class Tagger(BaseEstimator):
     """Texts in, label names out: a vectorizer, a classifier and probabilities in one.
 
@@ -127,6 +141,7 @@ class Tagger(BaseEstimator):
     replay_: Annotated[Replay, Given("features", "labels")]
     vocabulary_: LabelVocabulary | None
     trials_: dict[str, float]
+    groups_: LearnedGroups | None
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: members that cannot do what is asked of them."""
@@ -157,9 +172,12 @@ class Tagger(BaseEstimator):
     def fit(
         self,
         texts: Any,
-        labels: Any,
+        labels: Any = None,
         label_texts: Mapping[str, str] | str | None = "auto",
         vocabulary: LabelVocabulary | None = None,
+        *,
+        groups: Any = None,
+        group_labels: Any = None,
     ) -> Self:
         """Learn from texts and their labels, and from what labels are called.
 
@@ -168,9 +186,25 @@ class Tagger(BaseEstimator):
         and uses it if it helps; None does not. A `vocabulary` (`umpteen.data.read_vocabulary`) has
         names, alternative names and broader labels. Both may have labels that no training text has;
         a classifier that uses label texts can find them, too.
+
+        If labels are known only for groups of texts, give `groups` and `group_labels` instead of
+        `labels`: the group of each text, and a dictionary with the label names of each group. A
+        name that is repeated in a group counts as often; otherwise it is only known that it occurs.
+        A group without labels says that its texts have none. The classifier then learns from the
+        labels that an `Eagle` assigns to texts, and probabilities are learned from validation
+        groups. `groups_` says what was understood.
         """
         check_parameters(self)
         check_language(self.language)
+        if groups is not None or group_labels is not None:
+            if labels is not None:
+                raise GroupsError(
+                    "fit takes either labels, those of each text, or groups and group_labels"
+                )
+            with compile_line(_N_KERNELS, getattr(self.classifier, "verbose", False)):
+                return self._adopt(
+                    fit_groups(self, texts, groups, group_labels, label_texts, vocabulary)
+                )
         texts = check_texts(texts)
         lists = check_label_lists(labels, len(texts))
         classifier = self._new_classifier()
@@ -272,6 +306,21 @@ class Tagger(BaseEstimator):
         state = self._state
         k = min(check_k(k), len(state.label_names))
         return state.answer(state.features(check_texts(texts)), k)
+
+    def assign(
+        self, texts: Any, groups: Any, group_labels: Any, *, none_of_these: float = 0.0
+    ) -> list[Tags]:
+        """Return the labels of each text, out of those of its group: names and confidences.
+
+        The arguments are as in `fit`; the groups are new, and any fitted tagger can do this. A
+        confidence is the probability that the text has the label, given that somebody in its group
+        has it. A label goes to as many texts of the group as it is repeated; if it is only known
+        that it occurs, to the best text and to all whose confidence is 0.5 or more. With
+        `none_of_these`, a label goes to nobody if the probability that any text of the group has it
+        is lower. Labels that the tagger does not know are left out, with a warning. Without
+        calibration, confidences are made from the classifier's scores.
+        """
+        return assign_labels(self._state, texts, groups, group_labels, none_of_these)
 
     def score(self, texts: Any, labels: Any) -> float:
         """Return the precision at 1: how often the best label is right."""
@@ -378,7 +427,10 @@ class Tagger(BaseEstimator):
 
     @property
     def calibrated(self) -> bool:
-        """Whether scores are probabilities: not below 50 texts, or with `calibrate=False`."""
+        """Whether scores are probabilities: not below 50 texts, or with `calibrate=False`.
+
+        Of groups, there must be 20.
+        """
         self._check_fitted()
         return self.calibration_ is not None
 

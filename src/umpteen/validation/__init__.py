@@ -15,6 +15,7 @@ from umpteen.validation.features import (
 from umpteen.validation.groups import check_group_labels, check_groups
 from umpteen.validation.hierarchy import check_parents, cyclic
 from umpteen.validation.labels import check_label, check_labels, is_single_label
+from umpteen.validation.named_groups import NamedGroups, check_named_groups
 from umpteen.validation.parameters import (
     N_JOBS,
     VERBOSE,
@@ -32,6 +33,7 @@ __all__ = [
     "N_JOBS",
     "VERBOSE",
     "Features",
+    "NamedGroups",
     "as_csr",
     "check_count",
     "check_describes",
@@ -43,6 +45,7 @@ __all__ = [
     "check_label_lists",
     "check_label_texts",
     "check_labels",
+    "check_named_groups",
     "check_names",
     "check_number",
     "check_parameters",

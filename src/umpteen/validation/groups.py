@@ -1,6 +1,5 @@
 """Groups of samples, and the labels that are given per group only."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,6 @@ _WORDS_OF_GROUP_LABELS = {
     "np.array(group_labels), and ids as their counts, "
     "np.array([np.bincount(ids, minlength=2) for ids in group_labels])",
 }
-_PAIRS = {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 
 def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
@@ -118,23 +116,10 @@ def _members(groups: Any, n_samples: int) -> csr_matrix:
 
 
 def _list_counts(lists: list[Any], n_labels: int | None) -> csr_matrix:
-    if n_labels is None:
-        _warn_of_an_indicator(lists)
     try:
-        return list_counts(lists, n_labels, "group_labels")
+        return list_counts(lists, n_labels, "group_labels", repeats=True)
     except LabelsError as error:
         raise LabelsError(_in_other_words(str(error), _WORDS_OF_GROUP_LABELS)) from None
-
-
-def _warn_of_an_indicator(lists: list[Any]) -> None:
-    """Pairs of 0 and 1 may be two label ids, or an indicator of two labels."""
-    pairs = {tuple(row) for row in lists if len(row) == 2}
-    if all(len(row) == 2 for row in lists) and pairs & {(0, 0), (1, 1)} and pairs <= _PAIRS:
-        warnings.warn(
-            "group_labels is a list of pairs of 0 and 1, which are read as label ids: [1, 1] is "
-            "label 1 twice. Pass an indicator as an array, np.array(group_labels)",
-            stacklevel=5,
-        )
 
 
 def _count_matrix(group_labels: Any) -> csr_matrix:

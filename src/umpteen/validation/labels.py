@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsError, LabelsShapeError
 from umpteen.validation.arrays import as_array, as_float32, canonical_csr
+from umpteen.validation.indicators import indicator_doubt, say_doubt
 
 _MAX_INT32 = np.iinfo(np.int32).max
 
@@ -126,11 +127,14 @@ def _labels_of_ids(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> cs
 
 
 def _labels_of_lists(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
-    return _indicator(list_counts(rows, n_labels, name))
+    return _indicator(list_counts(rows, n_labels, name, repeats=False))
 
 
-def list_counts(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
-    """Count how often each id is in each list, as canonical CSR `(lists, n_labels)`."""
+def list_counts(rows: Any, n_labels: int | None, name: str, *, repeats: bool) -> csr_matrix:
+    """Count how often each id is in each list, as canonical CSR `(lists, n_labels)`.
+
+    `repeats` says that an id may be in a list several times.
+    """
     ids = packed("q")
     indptr = np.zeros(len(rows) + 1, np.int64)
     for i, row in enumerate(rows):
@@ -144,8 +148,9 @@ def list_counts(rows: Any, n_labels: int | None, name: str) -> csr_matrix:
         indptr[i + 1] = len(ids)
     array = np.array(ids, np.int64)
     n_columns = _n_columns(array, n_labels, name)
-    if n_labels is None:
-        _check_not_an_indicator(array, np.diff(indptr), name)
+    if doubt := indicator_doubt(array, np.diff(indptr), n_labels):
+        sure = doubt == "repeated" and not (repeats and len(rows[0]) == 2)
+        say_doubt(sure, name, "sample numbers" if name == "groups" else "label ids")
     matrix = csr_matrix((np.ones(len(array)), array, indptr), shape=(len(rows), n_columns))
     return canonical_csr(matrix, as_float32, name, LabelsError)
 
@@ -161,17 +166,6 @@ def _check_id_list(row: Any, name: str) -> None:
             )
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise LabelsError(f"{name} holds {value!r}; expected label ids, whole numbers")
-
-
-def _check_not_an_indicator(
-    ids: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], name: str
-) -> None:
-    # Three or more ids that are all 0 or 1, in every row, repeat themselves: 0s and 1s are meant.
-    if lengths.min() == lengths.max() > 2 and ids.max() <= 1:
-        raise LabelsError(
-            f"{name} is a list of lists of 0 and 1; lists are read as label ids: pass an "
-            f"indicator as an array, np.array({name})"
-        )
 
 
 def _n_columns(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> int:

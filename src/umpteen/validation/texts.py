@@ -1,5 +1,6 @@
 """Texts and the names of their labels, in the forms that people have."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from umpteen.errors import LabelsError, LabelsShapeError, TextsError
+from umpteen.validation.indicators import doubt_of_names
 
 
 def check_texts(texts: Any, name: str = "texts") -> list[str]:
@@ -69,6 +71,8 @@ def check_label_lists(labels: Any, n_texts: int) -> list[list[str]]:
             "labels is a matrix of zeros and ones; expected a list with the label names of each "
             "text. For matrices there are the classifiers, such as LabelTree"
         )
+    labels = list(labels)
+    check_not_rows(labels, "labels")
     lists = [_names(names, f"labels[{i}]") for i, names in enumerate(labels)]
     if len(lists) != n_texts:
         raise LabelsShapeError(
@@ -76,6 +80,25 @@ def check_label_lists(labels: Any, n_texts: int) -> list[list[str]]:
             "each text, an empty list where it has none"
         )
     return lists
+
+
+def check_not_rows(lists: list[Any], name: str, *, repeats: bool = False) -> None:
+    """Refuse lists of 0 and 1 that are rather rows of a matrix than label names, or warn of them.
+
+    `repeats` says that a name may be in a list several times.
+    """
+    doubt = doubt_of_names(lists)
+    if doubt == "repeated" and not (repeats and len(lists[0]) == 2):
+        raise LabelsError(
+            f"{name} is a list of lists of 0 and 1, which looks like a matrix; expected lists of "
+            "label names, such as [label for label, has in zip(names, row) if has] for each row"
+        )
+    if doubt:
+        warnings.warn(
+            f"{name} is a list of pairs of 0 and 1, which are read as the names '0' and '1', not "
+            "as rows of a matrix",
+            stacklevel=4,
+        )
 
 
 def _is_indicator(labels: Any) -> bool:
@@ -113,10 +136,15 @@ def check_label_texts(label_texts: Any) -> dict[str, str]:
     return dict(zip(names, texts, strict=True))
 
 
-def _names(names: Any, where: str) -> list[str]:
+def every_name(names: Any, where: str) -> list[str]:
+    """Return label names as often as they are given: a list of them, or one alone."""
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         names = [names]
-    return list(dict.fromkeys(_name(name, where) for name in names))
+    return [_name(name, where) for name in names]
+
+
+def _names(names: Any, where: str) -> list[str]:
+    return list(dict.fromkeys(every_name(names, where)))
 
 
 def _name(name: Any, where: str) -> str:

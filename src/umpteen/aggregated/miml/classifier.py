@@ -145,6 +145,20 @@ class CoAttentionMIML(HasRecipe, ExtremeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Return the network as the paper has it, as far as it says.
+
+        It says: one hidden layer, 20 iterations of Algorithm 1 with steps of 0.1, no mean
+        subtracted after instances are normalised, batches of 64 and, for Yelp, a learning rate of
+        1e-4. It does not say: hidden units, concepts, temperature, loss and epochs; these stay at
+        their defaults, and the loss is "list", as labels of bags are lists there.
+        `paper(recipe__iterations=0)` is its EAGLE-0, and `paper(temperature=0)` Deep-MIML.
+        """
+        recipe = MIMLRecipe(loss="list", iterations=20, center=False)
+        printed = {"batch_size": 64, "learning_rate": 1e-4, "recipe": recipe}
+        return cls().set_params(**{**printed, **changes})
+
     def fit(self, X: Any, Y: Any = None, *, groups: Any = None, group_labels: Any = None) -> Self:
         """Learn from bags: `groups` and the labels of each; or from samples and their labels `Y`.
 

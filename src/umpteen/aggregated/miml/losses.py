@@ -1,5 +1,6 @@
 """What training makes small: losses of bags, given the logits of their instances."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor
-from torch.nn.functional import log_softmax
+from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
 from umpteen.aggregated.miml.network import bag_logits
 
@@ -55,6 +56,19 @@ def of_assigned(logits: Tensor, mask: Tensor | None, sizes: Tensor, target: Targ
     return -(log_probabilities / totals[bags]).sum() / n_bags
 
 
+def of_sigmoid(logits: Tensor, mask: Tensor | None, sizes: Tensor, target: Target) -> Tensor:
+    """Return the binary cross-entropy of the presence of each label in each bag.
+
+    Logits are never negative, so they are compared with the logarithm of the number of labels: a
+    label whose logit is 0 has about the probability 1 / labels. Counts are not used.
+    """
+    pooled = bag_logits(logits, mask, sizes)
+    present = torch.zeros_like(pooled)
+    present[target.bags, target.labels] = 1
+    margins = pooled - math.log(pooled.shape[1])
+    return binary_cross_entropy_with_logits(margins, present, reduction="sum") / len(sizes)
+
+
 def assigned(
     masked: npt.NDArray[np.float32], sizes: npt.NDArray[np.int64], target: Target
 ) -> tuple[Tensor, Tensor]:
@@ -74,4 +88,4 @@ def assigned(
 
 
 Loss = Callable[[Tensor, Tensor | None, Tensor, Target], Tensor]
-LOSSES: dict[str, Loss] = {"list": of_list, "assigned": of_assigned}
+LOSSES: dict[str, Loss] = {"list": of_list, "assigned": of_assigned, "sigmoid": of_sigmoid}

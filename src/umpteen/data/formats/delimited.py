@@ -10,6 +10,8 @@ from umpteen.data.formats.records import (
     batches,
     check_columns,
     find_fields,
+    find_group,
+    group_name,
     records_of,
 )
 from umpteen.data.formats.source import Source
@@ -28,16 +30,19 @@ def stream(
     labels_field: str | None = None,
     label_separator: str = "|",
     quoted: bool = True,
+    group_field: str | None = None,
 ) -> Iterator[Samples]:
     """Return samples of the rows; blank rows are passed over.
 
     With `quoted=False` a quotation mark is a character like any other. Where `labels_field` is
     not given, a column `labels` is taken if it is there; so is a column `id`. Cells of CSV may
-    also be separated by `;` or tabs, which the header tells.
+    also be separated by `;` or tabs, which the header tells. The column `group_field` has the name
+    of a sample's group.
     """
     _check_separator(label_separator)
     found = rows(source, _delimiter(source, text_field), quoted)
-    return batches(_records(source, found, text_field, labels_field, label_separator), batch_size)
+    fields = (text_field, labels_field, group_field)
+    return batches(_records(source, found, *fields, label_separator), batch_size)
 
 
 def write_csv(
@@ -120,6 +125,7 @@ def _records(
     rows: Iterator[tuple[int, list[str]]],
     text_field: str,
     labels_field: str | None,
+    group_field: str | None,
     label_separator: str,
 ) -> Iterator[Record]:
     line, columns = next(rows, (0, None))
@@ -127,7 +133,8 @@ def _records(
         return
     try:
         text_name, labels_name = find_fields(columns, text_field, labels_field)
-        check_columns(columns, text_name, labels_name, "id")
+        find_group(columns, group_field)
+        check_columns(columns, text_name, labels_name, "id", group_field)
     except KeyError as problem:
         raise source.error(problem.args[0], line) from None
     label_cells = LabelCells(label_separator)
@@ -136,7 +143,11 @@ def _records(
             raise source.error(f"{len(row)} cells, but the header has {len(columns)}", line)
         cells = dict(zip(columns, row, strict=True))
         labels = None if labels_name is None else label_cells.names(cells[labels_name])
-        yield Record(cells[text_name], labels, cells.get("id"))
+        try:
+            group = None if group_field is None else group_name(cells[group_field], group_field)
+        except KeyError as problem:
+            raise source.error(problem.args[0], line) from None
+        yield Record(cells[text_name], labels, cells.get("id"), group)
     label_cells.warn(source.name)
 
 

@@ -52,8 +52,9 @@ def read(
 
     The format is told by the file's name, or else by its content; gzip, xz and zstd are
     unpacked. `options` are those of the format: `text_field`, `labels_field` (jsonl, csv, tsv,
-    parquet; `labels_field=""` reads no labels), `label_separator`, `quoted` (csv, tsv), `prefix`
-    (fasttext), `zero_based`, `n_features`, `n_labels` (svmlight). A file that is not sound raises
+    parquet; `labels_field=""` reads no labels), `group_field` (those, too: the name of each
+    sample's group), `label_separator`, `quoted` (csv, tsv), `prefix` (fasttext),
+    `zero_based`, `n_features`, `n_labels` (svmlight). A file that is not sound raises
     `DataFormatError`, with the line.
 
     >>> from io import BytesIO

@@ -9,7 +9,14 @@ from typing import Any, BinaryIO
 
 from umpteen.data.formats.json_objects import check_once, objects
 from umpteen.data.formats.label_cells import LabelLists
-from umpteen.data.formats.records import Record, batches, find_fields, records_of
+from umpteen.data.formats.records import (
+    Record,
+    batches,
+    find_fields,
+    find_group,
+    group_name,
+    records_of,
+)
 from umpteen.data.formats.source import Readable, Source, open_source
 from umpteen.data.samples import Samples
 
@@ -19,13 +26,15 @@ def stream(
     batch_size: int | None,
     text_field: str = "text",
     labels_field: str | None = None,
+    group_field: str | None = None,
 ) -> Iterator[Samples]:
     """Return samples of the objects; blank lines are passed over.
 
     Labels are a list of names, or one name; numbers are names too, and `""` is none. Where
-    `labels_field` is not given, `labels` is taken if it is there.
+    `labels_field` is not given, `labels` is taken if it is there. With `group_field`, which has the
+    name of a sample's group, an object need not have labels.
     """
-    return batches(_records(source, text_field, labels_field), batch_size)
+    return batches(_records(source, text_field, labels_field, group_field), batch_size)
 
 
 def write(
@@ -59,15 +68,21 @@ def read_label_texts(path: Readable) -> dict[str, str]:
         return texts
 
 
-def _records(source: Source, text_field: str, labels_field: str | None) -> Iterator[Record]:
+def _records(
+    source: Source, text_field: str, labels_field: str | None, group_field: str | None
+) -> Iterator[Record]:
     lists = LabelLists()
     for number, item in objects(source):
+        wanted = "" if group_field and labels_field and labels_field not in item else labels_field
         try:
-            text_name, labels_name = find_fields(item.keys(), text_field, labels_field)
+            text_name, labels_name = find_fields(item.keys(), text_field, wanted)
+            find_group(item.keys(), group_field)
+            group = None if group_field is None else group_name(item[group_field], group_field)
         except KeyError as problem:
             raise source.error(problem.args[0], number) from None
-        check_once(source, number, item, text_name, labels_name, "id")
-        text = _text(source, number, item, text_name)
+        check_once(source, number, item, text_name, labels_name, "id", group_field)
+        is_group = group is not None and text_name == group_field
+        text = str(group) if is_group else _text(source, number, item, text_name)
         labels = None if labels_name is None else lists.names(item[labels_name])
         if labels is None and labels_name is not None:
             raise source.error(
@@ -76,7 +91,7 @@ def _records(source: Source, text_field: str, labels_field: str | None) -> Itera
                 number,
             )
         given_id = item.get("id")
-        yield Record(text, labels, None if given_id is None else str(given_id))
+        yield Record(text, labels, None if given_id is None else str(given_id), group)
     lists.warn(source.name)
 
 

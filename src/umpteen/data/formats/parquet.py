@@ -10,6 +10,8 @@ from umpteen.data.formats.records import (
     batches,
     check_columns,
     find_fields,
+    find_group,
+    group_name,
     records_of,
 )
 from umpteen.data.formats.source import Source
@@ -25,12 +27,14 @@ def stream(
     batch_size: int | None,
     text_field: str = "text",
     labels_field: str | None = None,
+    group_field: str | None = None,
 ) -> Iterator[Samples]:
     """Yield samples of the rows; labels are lists of names, or one name or number per row.
 
-    Where `labels_field` is not given, a column `labels` is taken if it is there; so is `id`.
+    Where `labels_field` is not given, a column `labels` is taken if it is there; so is `id`. The
+    column `group_field` has the name of a sample's group.
     """
-    return batches(_records(source, text_field, labels_field), batch_size)
+    return batches(_records(source, text_field, labels_field, group_field), batch_size)
 
 
 def write(
@@ -50,33 +54,44 @@ def write(
             writer.write_table(arrow.table(arrays, schema=schema))
 
 
-def _records(source: Source, text_field: str, labels_field: str | None) -> Iterator[Record]:
+def _records(
+    source: Source, text_field: str, labels_field: str | None, group_field: str | None
+) -> Iterator[Record]:
     lists = LabelLists()
-    for row, item in enumerate(_rows(source, text_field, labels_field)):
-        text, value, given_id = item
+    for row, item in enumerate(_rows(source, text_field, labels_field, group_field)):
+        text, value, given_id, given_group = item
+        group = None
+        if group_field is not None:
+            try:
+                group = group_name(given_group, group_field)
+            except KeyError as problem:
+                raise source.error(f"row {row:,}: {problem.args[0]}") from None
+            text = group if text_field == group_field else text
         labels = None if value is _ABSENT else lists.names(value)
         if not isinstance(text, str):
             raise source.error(f"row {row:,} has the text {text!r:.80}; expected a text")
         if labels is None and value is not _ABSENT:
             raise source.error(f"row {row:,} has the labels {value!r:.80}; expected names")
-        yield Record(text, labels, None if given_id is None else str(given_id))
+        yield Record(text, labels, None if given_id is None else str(given_id), group)
     lists.warn(source.name)
 
 
 def _rows(
-    source: Source, text_field: str, labels_field: str | None
-) -> Iterator[tuple[Any, Any, Any]]:
+    source: Source, text_field: str, labels_field: str | None, group_field: str | None
+) -> Iterator[tuple[Any, Any, Any, Any]]:
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     file = _seekable(source)
     try:
         table = parquet.ParquetFile(file)
         names = table.schema_arrow.names
         text_name, labels_name = find_fields(names, text_field, labels_field)
-        check_columns(names, text_name, labels_name, "id")
-        wanted = [name for name in (text_name, labels_name, "id") if name in names]
+        find_group(names, group_field)
+        check_columns(names, text_name, labels_name, "id", group_field)
+        wanted = [name for name in {text_name, labels_name, "id", group_field} if name in names]
         for part in table.iter_batches(_ROWS_AT_ONCE, columns=wanted):
             for item in part.to_pylist():
-                yield item[text_name], item.get(labels_name, _ABSENT), item.get("id")
+                labels = item.get(labels_name, _ABSENT)
+                yield item[text_name], labels, item.get("id"), item.get(group_field)
     except KeyError as problem:
         raise source.error(problem.args[0]) from None
     except (arrow.ArrowException, OSError, ValueError, OverflowError) as problem:

@@ -13,11 +13,12 @@ LABELS_FIELD = "labels"
 
 
 class Record(NamedTuple):
-    """One sample; `labels` and `id` are None where the file does not have them."""
+    """One sample; `labels`, `id` and `group` are None where the file does not have them."""
 
     text: str
     labels: list[str] | None = None
     id: str | None = None
+    group: str | None = None
 
 
 def batches(records: Iterable[Record], size: int | None) -> Iterator[Samples]:
@@ -82,6 +83,27 @@ def find_fields(
     return _find_fields(tuple(fields), text_field, labels_field)
 
 
+def find_group(fields: Collection[str], group_field: str | None) -> None:
+    """Raise `KeyError` with advice if there is no field with that name."""
+    if group_field is not None and group_field not in fields:
+        raise KeyError(_missing(group_field, tuple(fields), "group_field", 0.6))
+
+
+def group_name(value: Any, group_field: str) -> str:
+    """Return the name of a group, a text or a number; a `KeyError` has advice.
+
+    >>> group_name(7, "page"), group_name("intro", "page")
+    ('7', 'intro')
+    """
+    name = _label_name(value)
+    if name is None or not name.strip():
+        raise KeyError(
+            f"{group_field!r} is {value!r:.80}; expected the name of the sample's group, a text or "
+            "a number: leave out samples of no group, or give each a group of its own"
+        )
+    return name
+
+
 def check_columns(columns: Sequence[str], *used: str | None) -> None:
     """Raise `KeyError` if a column that is used appears more than once.
 
@@ -131,8 +153,10 @@ def _label_name(value: Any) -> str | None:
 def _samples(records: list[Record]) -> Samples:
     labelled = not records or any(record.labels is not None for record in records)
     identified = bool(records) and all(record.id is not None for record in records)
+    grouped = bool(records) and all(record.group is not None for record in records)
     return Samples(
         texts=[record.text for record in records],
         labels=[record.labels or [] for record in records] if labelled else None,
         ids=[record.id or "" for record in records] if identified else None,
+        groups=[record.group or "" for record in records] if grouped else None,
     )

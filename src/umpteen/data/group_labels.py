@@ -1,0 +1,31 @@
+"""Labels that stand in a file once per group, or on every row of it."""
+
+from umpteen.data.samples import Samples
+from umpteen.errors import GroupsError
+
+
+def labels_of_groups(samples: Samples) -> dict[str, list[str]]:
+    """Return the labels of each group, out of samples that were read with `group_field`.
+
+    The labels of a group stand on one of its rows, such as the first, or on several; then they are
+    the same on all of these. A group without any has an empty list.
+
+    >>> rows = {"texts": ["a", "b", "c"], "groups": ["p", "p", "q"]}
+    >>> labels_of_groups(Samples(**rows, labels=[["red", "red"], [], ["blue"]]))
+    {'p': ['red', 'red'], 'q': ['blue']}
+    """
+    if samples.groups is None:
+        raise GroupsError("the samples have no groups: read them with group_field=")
+    found: dict[str, list[str]] = {}
+    for row, (group, labels) in enumerate(
+        zip(samples.groups, samples.labels or [[]] * len(samples), strict=True)
+    ):
+        known = found.setdefault(group, [])
+        if labels and known and sorted(labels) != sorted(known):
+            raise GroupsError(
+                f"sample {row:,} of group {group!r} has the labels {labels!r:.80}, and another one "
+                f"{known!r:.80}. The labels of a group stand on its first row, or the same on all "
+                "rows. If these are the labels of single samples, there is no need of groups"
+            )
+        found[group] = known or labels
+    return found

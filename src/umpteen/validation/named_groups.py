@@ -1,0 +1,169 @@
+"""Groups of texts and their labels, both by name."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csr_matrix
+
+from umpteen.errors import GroupsError, LabelsError
+from umpteen.validation.groups import check_groups
+from umpteen.validation.texts import check_not_rows, every_name
+
+
+@dataclass(frozen=True, eq=False)
+class NamedGroups:
+    """Which texts form which group, and the labels of each group; a repeated label is a count."""
+
+    names: list[Hashable]  # (n_groups,)
+    members: csr_matrix  # (n_groups, n_texts)
+    labels: list[list[str]]  # (n_groups,)
+
+    @property
+    def repeats_labels(self) -> bool:
+        """Whether a label is repeated in any group, so that repetitions are counts."""
+        return any(len(set(labels)) < len(labels) for labels in self.labels)
+
+    def check_counts(self) -> None:
+        """Refuse a label that is repeated more often than its group has texts."""
+        for name, labels, size in zip(
+            self.names, self.labels, np.diff(self.members.indptr).tolist(), strict=True
+        ):
+            for label in labels if len(labels) > size else ():
+                if (count := labels.count(label)) > size:
+                    raise GroupsError(
+                        f"the label {label!r} is {count} times in group {name!r}, which has "
+                        f"{_texts(size)}: repetitions are the number of texts that have the label. "
+                        "If yours are not, give each label once"
+                    )
+
+
+def check_named_groups(groups: Any, group_labels: Any, n_texts: int) -> NamedGroups:
+    """Return groups of texts, given by the name of each text's group or by lists of texts.
+
+    `groups` has the group of each text, or, for each group, a list with the numbers of its texts
+    (or is a matrix `(n_groups, n_texts)`); such groups are named by their numbers. `group_labels`
+    is a dictionary (or a pandas Series) from groups to lists of label names, or has these lists in
+    the order in which the groups first appear.
+
+    >>> found = check_named_groups(["b", "a", "b"], {"a": ["x"], "b": ["y", "y"]}, n_texts=3)
+    >>> found.names, found.labels, found.members.toarray().tolist()
+    (['b', 'a'], [['y', 'y'], ['x']], [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    """
+    if groups is None or group_labels is None:
+        missing = "groups" if groups is None else "group_labels"
+        raise GroupsError(
+            f"{missing} is missing: groups has the group of each text, and group_labels the "
+            "labels of each group; both are needed"
+        )
+    names, members = _members(groups, n_texts)
+    lists = _in_order(group_labels, names)
+    for name, labels, size in zip(names, lists, np.diff(members.indptr), strict=True):
+        if size == 0 and labels:
+            raise GroupsError(
+                f"group {name!r} has labels but no texts, so nobody can have its labels: leave it "
+                "out"
+            )
+    return NamedGroups(names, members, lists)
+
+
+def _members(groups: Any, n_texts: int) -> tuple[list[Hashable], csr_matrix]:
+    if isinstance(groups, str | bytes | Mapping) or not isinstance(groups, Iterable):
+        raise GroupsError(
+            f"groups is {groups!r:.60}, a {type(groups).__name__}; expected the group of each "
+            "text, or a list with the numbers of each group's texts"
+        )
+    if sparse.issparse(groups) or getattr(groups, "ndim", 1) == 2:
+        members = check_groups(groups, n_samples=n_texts)
+        return list(range(members.shape[0])), members
+    rows = list(groups)
+    if any(isinstance(row, list | set | np.ndarray) for row in rows):
+        members = check_groups(rows, n_samples=n_texts)
+        return list(range(members.shape[0])), members
+    if len(rows) != n_texts:
+        raise GroupsError(
+            f"{n_texts:,} texts but groups has {len(rows):,} entries; expected the group of each "
+            "text, or a list of lists with the numbers of each group's texts"
+        )
+    numbers: dict[Hashable, int] = {}
+    group_of = [numbers.setdefault(_group_name(row, i), len(numbers)) for i, row in enumerate(rows)]
+    places = (np.array(group_of, np.int32), np.arange(n_texts, dtype=np.int32))
+    shape = (len(numbers), n_texts)
+    return list(numbers), csr_matrix((np.ones(n_texts, np.float32), places), shape=shape)
+
+
+def _group_name(name: Any, text: int) -> Hashable:
+    if name is None or (isinstance(name, float | np.floating) and np.isnan(name)):
+        raise GroupsError(
+            f"text {text:,} has no group ({name!r}), so nothing is known about it: leave it out, "
+            "or give it a group of its own"
+        )
+    try:
+        hash(name)
+    except TypeError:
+        raise GroupsError(
+            f"groups[{text}] is {name!r:.60}, a {type(name).__name__}; expected the name of a "
+            "group: a text or a number"
+        ) from None
+    plain: Hashable = name.item() if isinstance(name, np.generic) else name
+    return plain
+
+
+def _in_order(group_labels: Any, names: list[Hashable]) -> list[list[str]]:
+    """The labels of each group, with repetitions."""
+    if sparse.issparse(group_labels) or getattr(group_labels, "ndim", 1) == 2:
+        raise LabelsError(
+            "group_labels is a matrix; expected a dictionary from groups to lists of label names. "
+            "For matrices there is Eagle"
+        )
+    if isinstance(group_labels, str | bytes) or not isinstance(group_labels, Iterable):
+        raise LabelsError(
+            f"group_labels is {group_labels!r:.60}, a {type(group_labels).__name__}; expected a "
+            "dictionary from groups to lists of label names, or these lists in order"
+        )
+    if hasattr(group_labels, "index") and hasattr(group_labels, "to_dict"):
+        group_labels = group_labels.to_dict()  # a pandas Series is by its index, not by its order
+    if isinstance(group_labels, Mapping):
+        _check_same_groups(group_labels, names)
+        given = [group_labels[name] for name in names]
+    else:
+        given = list(group_labels)
+        if len(given) != len(names):
+            raise GroupsError(
+                f"{len(names):,} groups but labels of {len(given):,}; expected a dictionary from "
+                "groups to lists of label names, or a list for each group, in the order in which "
+                "the groups first appear"
+            )
+    check_not_rows(given, "group_labels", repeats=True)
+    return [
+        every_name(labels, f"group_labels[{name!r}]")
+        for name, labels in zip(names, given, strict=True)
+    ]
+
+
+def _check_same_groups(group_labels: Mapping[Any, Any], names: list[Hashable]) -> None:
+    present = set(names)
+    missing = [name for name in names if name not in group_labels]
+    extra = [name for name in group_labels if name not in present]
+    if missing and {str(name) for name in missing} & {str(name) for name in extra}:
+        raise GroupsError(
+            f"the group {missing[0]!r} of groups is not in group_labels, which has {extra[0]!r}: "
+            "a number and a text are two groups"
+        )
+    if extra:
+        raise GroupsError(
+            f"group_labels has the group {extra[0]!r}, but no text is in it ({len(extra):,} such "
+            "groups in all): leave these groups out, or check how they are written in groups"
+        )
+    if missing:
+        raise GroupsError(
+            f"the group {missing[0]!r} is not in group_labels ({len(missing):,} such groups in "
+            "all): an empty list says that its texts have no labels; if its labels are not known, "
+            "leave out its texts"
+        )
+
+
+def _texts(n: int) -> str:
+    return "1 text" if n == 1 else f"{n:,} texts"

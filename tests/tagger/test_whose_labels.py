@@ -1,0 +1,67 @@
+"""Confidences of a group's labels are posteriors: wrong ones mislead whoever trusts them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from umpteen.tagger.whose_labels import Claims
+
+
+def literal(p, is_possible):
+    """Inclusion probabilities by enumeration of all outcomes that are possible."""
+    total, found = 0.0, np.zeros(len(p))
+    for outcome in product([0, 1], repeat=len(p)):
+        if is_possible(sum(outcome)):
+            weight = np.prod(np.where(outcome, p, 1 - p))
+            total += weight
+            found += weight * np.array(outcome)
+    return found / total
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_shares_are_posteriors_given_the_groups_labels(seed):
+    rng = np.random.default_rng(seed)
+    counts = csr_matrix([[1, 0, 2], [0, 3, 1]]).astype(np.float32)
+    group, label, p = [], [], []
+    for j, k in zip(*counts.nonzero(), strict=True):
+        group += [j] * 5
+        label += [k] * 5
+        p.append(rng.uniform(0.02, 0.98, 5))
+    order = rng.permutation(len(group))  # claims come in any order
+    p = np.concatenate(p)
+    for exact in (False, True):
+        claims = Claims.of(np.array(group)[order], np.array(label)[order], counts, exact)
+        shares = np.empty(len(p))
+        shares[order] = claims.shares(p[order])
+        for i, count in enumerate(counts.data):
+            own = slice(5 * i, 5 * i + 5)
+            is_possible = (lambda n, c=count: n == c) if exact else (lambda n: n > 0)
+            np.testing.assert_allclose(shares[own], literal(p[own], is_possible), rtol=1e-6)
+
+
+def test_somebody_has_the_label_by_noisy_or():
+    claims = Claims.of(np.zeros(2, int), np.zeros(2, int), csr_matrix([[1.0]]), exact=False)
+    assert claims.occurs(np.array([0.5, 0.2])) == pytest.approx([0.6])
+
+
+def test_a_label_that_the_group_does_not_have_is_nobodys():
+    counts = csr_matrix([[0, 1.0], [1.0, 0]])
+    claims = Claims.of(np.array([0, 0, 1]), np.array([0, -1, 0]), counts, exact=False)
+    assert claims.pair.tolist() == [-1, -1, 1]
+    assert claims.shares(np.array([0.9, 0.9, 0.9])).tolist() == pytest.approx([0, 0, 1])
+
+
+@pytest.mark.parametrize("p", [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]])
+@pytest.mark.parametrize("exact", [False, True])
+def test_certainty_gives_numbers(p, exact):
+    claims = Claims.of(np.zeros(2, int), np.zeros(2, int), csr_matrix([[1.0]]), exact)
+    shares = claims.shares(np.array(p))
+    assert np.isfinite(shares).all()
+    assert shares.sum() >= 1 - 1e-6
+
+
+def test_more_than_there_are_is_all():
+    claims = Claims.of(np.zeros(2, int), np.zeros(2, int), csr_matrix([[3.0]]), exact=True)
+    assert claims.shares(np.array([0.3, 0.1])).tolist() == [1, 1]
