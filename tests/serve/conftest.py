@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 import umpteen as um
 from umpteen.serve import Settings, create_app, open_models
 
+AT = "http://localhost"
 WORDS = {
     "bread": "dough loaf knead crust flour",
     "soup": "broth ladle stock simmer bowl",
@@ -63,7 +64,7 @@ def serving():
     def start(*folders, **settings):
         chosen = Settings(**{"learns": False, **settings})
         models = open_models(map(str, folders), chosen)
-        client = TestClient(create_app(models, chosen), raise_server_exceptions=True)
+        client = TestClient(create_app(models, chosen), AT)
         open_clients.append((client, models))
         client.__enter__()
         return client
@@ -80,7 +81,7 @@ def serving():
 def client(saved):
     """One application for all tests of a module that only ask."""
     settings = Settings(learns=False)
-    with TestClient(create_app(open_models([str(saved)], settings), settings)) as one:
+    with TestClient(create_app(open_models([str(saved)], settings), settings), AT) as one:
         yield one
 
 

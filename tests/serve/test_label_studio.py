@@ -77,7 +77,7 @@ def test_a_taxonomy_has_paths(client):
 
 def test_each_model_has_routes_of_its_own(serving, saved):
     client = serving(f"one={saved}", f"two={saved}")
-    assert client.get("/label-studio/two/health").json()["model_class"] == "two"
+    assert client.get("/label-studio/two/health").json()["status"] == "UP"
     assert predict(client, path="/label-studio/two/predict")["results"]
     assert client.get("/label-studio/three/health").status_code == 404
 

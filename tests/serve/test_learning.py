@@ -18,7 +18,8 @@ from umpteen.serve.evaluating import (
     without_kept,
 )
 from umpteen.serve.journal import Correction
-from umpteen.serve.learning import Outcome, latest, learn
+from umpteen.serve.exporting import latest
+from umpteen.serve.learning import Outcome, learn
 from umpteen.serve.state import State, state_folder
 
 

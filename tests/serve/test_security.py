@@ -61,6 +61,31 @@ def test_health_and_the_page_itself_need_no_key(serving, saved, path):
     assert client.get(path).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/health", "/openapi.json"])
+def test_nobody_learns_the_names_of_models_without_a_key(serving, saved, path):
+    assert "kitchen" not in serving(saved, read_keys=(READ,)).get(path).text
+
+
+OWN = ["localhost", "LocalHost:8000", "localhost.", "tags.example.org:443", "127.0.0.1", "10.2.3.4:80",
+       "[::1]:8000", "[2001:db8::7]", ""]  # fmt: skip
+FOREIGN = ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example",
+           "evil.example@127.0.0.1", "[localhost]", "localhost:80:80", "127.1", "[", ":80", b"\xe4", " ",
+           "a" * 60_000]  # fmt: skip
+
+
+def test_the_server_answers_to_its_names_and_to_addresses_only(serving, saved):
+    """With DNS rebinding, a browser takes this server for the host of a page, which may read it."""
+    client = serving(saved, hosts=("localhost", "tags.example.org"))
+    assert {host: status(client, ASK, Host=host) for host in OWN} == dict.fromkeys(OWN, 200)
+    for host in FOREIGN:
+        for method, path, body in (ASK, TEACH, ("GET", "/", None), ("GET", "/metrics", None)):
+            answer = client.request(method, path, json=body, headers={"Host": host})
+            assert answer.status_code == 421, (host, path)
+            assert "--allow-host" in answer.json()["detail"]
+        assert status(client, ("GET", "/livez", None), Host=host) == 200
+    assert status(serving(saved, hosts=("*",)), ASK, Host="evil.example") == 200
+
+
 def test_one_kind_of_key_is_enough(serving, model, tmp_path):
     client = serving(model, learns=True, read_keys=(READ,))
     assert status(client, TEACH, READ) == 200
@@ -91,14 +116,14 @@ def test_pages_of_other_hosts_cannot_teach(serving, model):
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Sec-Fetch-Site": "same-site", "Origin": "http://testserver:3000"},
-     {"Origin": "http://example.org"}, {"Origin": "http://testserver:3000"}, {"Origin": "null"}],
+    [{"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:3000"},
+     {"Origin": "http://example.org"}, {"Origin": "http://localhost:3000"}, {"Origin": "null"}],
 )  # fmt: skip
 def test_nor_can_those_of_other_ports_or_over_plain_http(serving, model, headers):
     """A form needs no body that is JSON to reload a model or to roll it back."""
     client, route = serving(model, learns=True), ("POST", "/v1/kitchen/reload", None)
     assert status(client, route, **headers) == 403
-    assert status(client, route, Origin="http://testserver") == 200
+    assert status(client, route, Origin="http://localhost") == 200
     allowed = serving(model, origins=(headers["Origin"],))
     assert status(allowed, route, **headers) == 200
 

@@ -17,7 +17,7 @@ from umpteen.serve.metrics import Watch
 from umpteen.serve.model_routes import model_routes, suggest_routes
 from umpteen.serve.models import Models
 from umpteen.serve.refusals import Refusal
-from umpteen.serve.security import Keys
+from umpteen.serve.security import Gate
 from umpteen.serve.server import Server, answer
 from umpteen.serve.settings import Settings
 
@@ -49,7 +49,7 @@ def _add_middleware(app: FastAPI, server: Server) -> None:
     """The last one that is added is the first that a request passes through."""
     settings = server.settings
     app.add_middleware(Limits, settings=settings)
-    app.add_middleware(Keys, settings=settings)
+    app.add_middleware(Gate, settings=settings)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=settings.origins, allow_methods=["GET", "POST"],
@@ -67,7 +67,7 @@ def _add_health(app: FastAPI, server: Server) -> None:
     async def ready() -> Response:
         if not server.is_ready:
             raise Refusal(503, "the server is starting or shutting down", {"Retry-After": "1"})
-        return answer({"status": "ready", "models": list(server.models)})
+        return answer({"status": "ready"})
 
     @app.get("/metrics", tags=["health"], summary="Metrics for Prometheus")
     async def metrics() -> Response:

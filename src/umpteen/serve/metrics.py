@@ -63,6 +63,9 @@ class _OfModels:
         corrections = GaugeMetricFamily(
             "umpteen_corrections", "Corrections in the journal.", labels=["model", "state"]
         )
+        damaged = GaugeMetricFamily(
+            "umpteen_damaged_versions", "Versions that could not be loaded.", labels=["model"]
+        )
         for model in self._models.values():
             version.add_metric([model.name, model.snapshot.version], 1)
             labels.add_metric([model.name], model.snapshot.n_labels)
@@ -71,7 +74,8 @@ class _OfModels:
                 corrections.add_metric([model.name, "pending"], model.state.n_pending(current))
                 corrections.add_metric([model.name, "applied"], current.applied)
                 corrections.add_metric([model.name, "refused"], current.refused)
-        return [version, labels, corrections]
+                damaged.add_metric([model.name], len(model.state.versions.damaged()))
+        return [version, labels, corrections, damaged]
 
 
 class Watch:

@@ -1,7 +1,9 @@
-"""API keys: who may read and who may teach."""
+"""Who may read and who may teach: names of this server, API keys, and pages of other hosts."""
 
 import hmac
+import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -10,14 +12,17 @@ from umpteen.errors import ParameterError
 from umpteen.serve.refusals import Refusal
 from umpteen.serve.settings import Settings
 
-_OPEN = ("/livez", "/readyz", "/health", "/", "/docs", "/openapi.json")
+_HEALTH = ("/livez", "/readyz")
+_OPEN = (*_HEALTH, "/health", "/", "/docs", "/openapi.json")
 _OPEN_FOLDERS = ("/page/",)
 _TEACHING = ("learn", "apply", "reload", "rollback", "webhook")  # the last part of a path
 _SHORTEST = 8
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(:\d*)?", re.IGNORECASE)
+EVERY_HOST = "*"
 
 
-class Keys:
-    """Middleware that refuses requests without a valid key: `Authorization: Bearer KEY`."""
+class Gate:
+    """Middleware that refuses requests for another host, and requests without a valid key."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
@@ -32,6 +37,10 @@ class Keys:
         await self._app(scope, receive, send)
 
     def _refusal(self, path: str, headers: Headers) -> Refusal | None:
+        host = headers.get("host", "")
+        if path not in _HEALTH and not is_own_host(host, self._settings.hosts):
+            name = host[:100].encode("ascii", "replace").decode()
+            return Refusal(421, f"this server is not {name!r}: allow the name with --allow-host")
         if path in _OPEN or path.startswith(_OPEN_FOLDERS):
             return None
         # Starlette's routes end in $, which a line break may follow
@@ -57,6 +66,30 @@ class Keys:
         else:  # browsers send it only to https and to the machine itself
             is_cross = origin is not None and origin.partition("://")[2] != headers.get("host")
         return is_cross and origin not in self._settings.origins
+
+
+def is_own_host(given: str, allowed: tuple[str, ...]) -> bool:
+    """Return whether a `Host` header is an allowed name or any address; without one, it is.
+
+    A page can let the name of its own host point to this machine (DNS rebinding). The browser then
+    takes this server for that host, but it still sends the name, never an address.
+
+    >>> [is_own_host(host, ("localhost",)) for host in ("LOCALHOST:8000", "[::1]", "evil.example")]
+    [True, True, False]
+    """
+    if not given or EVERY_HOST in allowed:
+        return True
+    found = _HOST.fullmatch(given)
+    name = found[1].lower().rstrip(".") if found else ""
+    return bool(name) and (name in allowed or _is_address(name.strip("[]")))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def is_one_of(key: str, keys: Iterable[str]) -> bool:

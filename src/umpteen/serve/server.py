@@ -60,7 +60,8 @@ class Server:
         try:
             return await asyncio.to_thread(journal.append, corrections, version)
         except OSError:
-            raise Refusal(507, _NO_ROOM) from None
+            _LOG.exception("%s: corrections cannot be written", model.name)
+            raise Refusal(503, _NO_ROOM, {"Retry-After": "60"}) from None
 
     def check_texts(self, texts: list[str]) -> None:
         """Refuse too many texts, and texts that are too long."""

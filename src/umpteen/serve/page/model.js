@@ -61,7 +61,7 @@ function quality(report) {
 function learning(known) {
 	const title = "Learning from corrections";
 	if (!known) return card(title, make("p.quiet", "This server does not accept corrections."));
-	const { corrections, pending, applied, refused, running, curve } = known;
+	const { corrections, pending, applied, refused, running, curve, damaged } = known;
 	const apply = button(running ? "Learning …" : "Apply pending corrections now", () => {
 		apply.disabled = true;
 		act("/apply", {});
@@ -70,6 +70,7 @@ function learning(known) {
 	const reason = curve.at(-1)?.reason;
 	return card(title,
 		facts({ Corrections: count(corrections), Applied: count(applied), Pending: count(pending), Refused: count(refused) }),
+		damaged?.length ? make("p.note", `Version ${damaged.join(", ")} is damaged, so the server went back to the trained model and learns the corrections again.`) : "",
 		reason ? make("p.note", `The last corrections were recorded but not applied: ${reason}`) : "",
 		learningCurve(curve.filter(({ score }) => score !== null)), make("p.actions", apply));
 }
