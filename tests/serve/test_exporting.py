@@ -36,13 +36,16 @@ def test_only_the_last_word_on_a_text_counts(state, model):
 
 
 def test_what_was_undone_is_left_out_and_an_earlier_word_counts_again(serving, model):
-    client = serving(model, learns=True)
-    served = client.app.state.server.models["kitchen"]
-    record(served.state, model, Correction("a", ["tea"]), *juggling(20))
-    assert client.post("/v1/kitchen/apply").json()["applied"]
-    client.post("/v1/kitchen/rollback")
-    record(served.state, model, Correction("b", ["soup"]))
-    assert labels(served.state) == {"b": ["soup"]}
+    served = serving(model, learns=True).app.state.server.models["kitchen"]
+    state = served.state
+    record(state, model, Correction("a", ["tea"]))
+    served.adopt(learn(state.folder, served.current, 1), served.current)
+    before = served.current.version
+    record(state, model, Correction("a", ["soup"]), *juggling(20))
+    served.adopt(learn(state.folder, served.current, 21), served.current)
+    assert served.roll_back().version == before
+    record(state, model, Correction("b", ["soup"]))
+    assert labels(state) == {"a": ["tea"], "b": ["soup"]}
 
 
 def juggling(n):

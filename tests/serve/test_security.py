@@ -66,11 +66,11 @@ def test_nobody_learns_the_names_of_models_without_a_key(serving, saved, path):
     assert "kitchen" not in serving(saved, read_keys=(READ,)).get(path).text
 
 
-OWN = ["localhost", "LocalHost:8000", "localhost.", "tags.example.org:443", "127.0.0.1", "10.2.3.4:80",
-       "[::1]:8000", "[2001:db8::7]", ""]  # fmt: skip
+OWN = ["localhost", "LocalHost:8000", "localhost.", "tags.example.org:443", "127.0.0.1",
+       "10.2.3.4:80", "[::1]:8000", "[2001:db8::7]", ""]  # fmt: skip
 FOREIGN = ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example",
-           "evil.example@127.0.0.1", "[localhost]", "localhost:80:80", "127.1", "[", ":80", b"\xe4", " ",
-           "a" * 60_000]  # fmt: skip
+           "evil.example@127.0.0.1", "[localhost]", "localhost:80:80", "127.1", "[", ":80",
+           b"\xe4", " ", "a" * 60_000]  # fmt: skip
 
 
 def test_the_server_answers_to_its_names_and_to_addresses_only(serving, saved):

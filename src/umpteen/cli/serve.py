@@ -114,7 +114,8 @@ def serve(
     settings = Settings(
         max_body=int(size), max_text=max_text, max_waiting=max_waiting, timeout=timeout,
         read_keys=_keys(api_key_file, READ_KEY), learn_keys=_keys(learn_key_file, LEARN_KEY),
-        hosts=_hosts(host, allow_host or []), origins=tuple(origin or ()), learns=not no_learn, learn_after=learn_after,
+        hosts=_hosts(host, allow_host or []), origins=tuple(origin or ()),
+        learns=not no_learn, learn_after=learn_after,
         validation=validation, keep_versions=keep, log_json=log_json, log_texts=log_texts,
     )  # fmt: skip
     if export_corrections is not None:

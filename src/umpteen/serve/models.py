@@ -111,7 +111,7 @@ class ServedModel:
         _LOG.error(
             "%s: VERSION %s IS DAMAGED (%s). The model that was trained, %s, answers instead, and "
             "learns the corrections in the journal again. The damaged files are in %s.",
-            self.name, damaged, problem, intact.version, self.state.versions.path(damaged).parents[1],
+            self.name, damaged, problem, intact.version, self.state.folder / "versions",
         )  # fmt: skip
         return intact
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from fastapi import FastAPI, Response
 from pydantic_core import to_json
 
+from umpteen.serve.access_log import AccessLog
 from umpteen.serve.batching import Batcher
 from umpteen.serve.journal import Correction
 from umpteen.serve.metrics import Metrics
@@ -36,6 +37,7 @@ class Server:
         self.metrics = Metrics(models, lambda: self.batcher.n_waiting)
         self.batcher = Batcher(settings, self.metrics.batch.observe)
         self.teacher = Teacher(models.values(), settings)
+        self.access_log = AccessLog(settings.log_json)
         self.is_ready = False
         self._aside = ThreadPoolExecutor(1, "umpteen-aside")
         self._n_aside = 0
@@ -100,6 +102,7 @@ class Server:
                     await task
             self.batcher.close()
             self._aside.shutdown(wait=False, cancel_futures=True)
+            self.access_log.write()
 
 
 def answer(content: Any, status: int = 200) -> Response:
