@@ -2,6 +2,7 @@
 
     python benchmarks/serve_faults.py
     python benchmarks/serve_faults.py --kills 20 --seconds 10 --idle 1000
+    python benchmarks/serve_faults.py --parts floods
 
 A small model is served by `umpteen serve`, in a process of its own on this machine.
 
@@ -10,7 +11,7 @@ SIGKILL at a random moment and is started again. Lost is a correction that was a
 not in the journal. Mixed is an answer that differs from what `umpteen.load` of the version that it
 names answers. Floods: random bytes, bodies without end, clients that send a byte at a time, and
 connections on which nothing is sent; meanwhile one client asks as usual. Memory is that of the
-process before, at its most, and after.
+process before, at its most, and after. A part that is measured again replaces its figures only.
 """
 
 import argparse
@@ -48,6 +49,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60, help="of each flood")
     parser.add_argument("--idle", type=int, default=10_000, help="connections without a word")
+    parser.add_argument(
+        "--parts", nargs="+", choices=("kills", "floods"), default=["kills", "floods"]
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     allow_connections(options.idle)
@@ -55,15 +59,30 @@ def main() -> None:
         folder = Path(scratch) / "kitchen"
         taggers = small_taggers()
         taggers[0].save(folder)
-        killed = Kills(folder, taggers, random.Random(options.seed)).run(options.kills)
-        taggers[0].save(folder)
-        floods = [flood(name, folder, options) for name in FLOODS]
+        if "kills" in options.parts:
+            killed = Kills(folder, taggers, random.Random(options.seed)).run(options.kills)
+            note(options, kills=killed)
+            taggers[0].save(folder)
+        if "floods" in options.parts:
+            note(options, floods=[flood(name, folder, options) for name in FLOODS])
+
+
+def without_parts(arguments: list[str]) -> list[str]:
+    return [one for one in arguments if one not in ("--parts", "kills", "floods")]
+
+
+def note(options: argparse.Namespace, **measured: Any) -> None:
+    """Write a part of the results, beside those of earlier runs."""
     is_quick = options.kills < 200 or options.seconds < 60 or options.idle < 10_000
-    results = {
-        "command": shlex.join(["python", "benchmarks/serve_faults.py", *sys.argv[1:]]),
-        "machine": machine(), "versions": versions(), "kills": killed, "floods": floods,
+    file = results_folder(is_quick) / "serve_faults.json"
+    results: Row = {"kills": {}, "floods": []} | (
+        json.loads(file.read_text()) if file.exists() else {}
+    )
+    results |= measured | {
+        "command": shlex.join(["python", "benchmarks/serve_faults.py", *without_parts(sys.argv[1:])]),
+        "machine": machine(), "versions": versions(),
     }  # fmt: skip
-    write_results(results, results_folder(is_quick) / "serve_faults.json", page(results))
+    write_results(results, file, page(results))
     Console().print(page(results), markup=False, highlight=False)
 
 

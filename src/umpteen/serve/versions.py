@@ -129,9 +129,10 @@ class Versions:
         )
         version = replace(version, position=0, applied=0, refused=0, undone=[], left_out=[])
         if before:
-            refused = sum(last - first + 1 for first, last in before.left_out)
-            left = {"undone": before.undone, "left_out": before.left_out}
-            version = replace(version, refused=refused, **left)
+            version = replace(
+                version, undone=before.undone, left_out=before.left_out,
+                refused=sum(last - first + 1 for first, last in before.left_out),
+            )  # fmt: skip
         self.choose(version, model)
         return version
 
