@@ -67,7 +67,7 @@ def main() -> None:
             note(options, floods=[flood(name, folder, options) for name in FLOODS])
 
 
-def without_parts(arguments: list[str]) -> list[str]:
+def whole(arguments: list[str]) -> list[str]:
     return [one for one in arguments if one not in ("--parts", "kills", "floods")]
 
 
@@ -79,7 +79,7 @@ def note(options: argparse.Namespace, **measured: Any) -> None:
         json.loads(file.read_text()) if file.exists() else {}
     )
     results |= measured | {
-        "command": shlex.join(["python", "benchmarks/serve_faults.py", *without_parts(sys.argv[1:])]),
+        "command": shlex.join(["python", "benchmarks/serve_faults.py", *whole(sys.argv[1:])]),
         "machine": machine(), "versions": versions(),
     }  # fmt: skip
     write_results(results, file, page(results))

@@ -1,15 +1,18 @@
-"""Label Studio shows our labels as predictions, and its annotations are learned.
-
-If `label_studio_sdk` is installed, its own parser and its own objects check our answers.
-"""
+"""Label Studio shows our labels as predictions, and its annotations are learned."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from umpteen.serve.journal import read_corrections
 from umpteen.serve.label_config import Control, find_control
 
+from .clients.install import folder
+
+SDK = folder("label-studio-sdk")
 JSON = {"Content-Type": "application/json"}
 CONFIG = """
 <View>
@@ -157,19 +160,39 @@ def test_without_an_interface_there_are_usual_names():
     assert find_control("") == Control("labels", "text", None, "choices", True, frozenset())
 
 
-def test_the_sdk_takes_our_predictions(client):
-    """The real parser of labeling interfaces accepts what we predict."""
-    pytest.importorskip("label_studio_sdk", reason="needs label-studio-sdk")
-    from label_studio_sdk.label_interface import LabelInterface
-    from label_studio_sdk.label_interface.objects import PredictionValue
+WITH_SDK = """
+import json, sys
+import requests
+from label_studio_sdk.label_interface import LabelInterface
+from label_studio_sdk.label_interface.objects import PredictionValue
 
-    for config in (CONFIG, TAXONOMY):
-        interface = LabelInterface(config)
-        name, to_name, field = interface.get_first_tag_occurence(("Choices", "Taxonomy"), "Text")
+address, tasks, *configs = json.load(sys.stdin)
+for config in configs:
+    interface = LabelInterface(config)
+    tag = interface.get_first_tag_occurence(("Choices", "Taxonomy"), "Text")
+    asked = {"tasks": tasks, "label_config": config}
+    found = requests.post(f"{address}/predict", json=asked, timeout=60).json()["results"]
+    values = [PredictionValue(**one) for one in found]
+    faults = [interface.validate_prediction(one) for one in found]
+    print(json.dumps([tag, [value.model_version for value in values], faults]))
+"""
+
+
+@pytest.mark.skipif(not SDK.exists(), reason="there is no Label Studio SDK: make clients")
+def test_the_sdk_takes_our_predictions(saved, in_a_thread):
+    """The real parser of labeling interfaces, and its own check of predictions."""
+    address = f"http://127.0.0.1:{in_a_thread(saved)}"
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_SDK], capture_output=True, text=True, timeout=300,
+        input=json.dumps([address, TASKS, CONFIG, TAXONOMY]),
+        env={**os.environ, "PYTHONPATH": str(SDK)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for config, line in zip((CONFIG, TAXONOMY), done.stdout.splitlines(), strict=True):
+        tag, versions, faults = json.loads(line)
         control = find_control(config)
-        assert (control.name, control.to_name, control.field) == (name, to_name, field)
-        for found in predict(client, config)["results"]:
-            prediction = PredictionValue(**found)
-            assert prediction.model_version
-            if config is CONFIG:
-                assert interface.validate_prediction(found) in (True, None, [])
+        assert [control.name, control.to_name, control.field] == tag
+        assert len(versions) == 2
+        assert all(versions)
+        if config is CONFIG:
+            assert all(fault in (True, None, []) for fault in faults)
