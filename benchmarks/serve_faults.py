@@ -27,6 +27,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,21 +61,26 @@ def main() -> None:
         taggers = small_taggers()
         taggers[0].save(folder)
         if "kills" in options.parts:
-            killed = Kills(folder, taggers, random.Random(options.seed)).run(options.kills)
-            note(options, kills=killed)
+            for killed in Kills(folder, taggers, random.Random(options.seed)).run(options.kills):
+                note(options, kills=killed)
             taggers[0].save(folder)
         if "floods" in options.parts:
             note(options, floods=[flood(name, folder, options) for name in FLOODS])
+    Console().print((results_file(options).with_suffix(".md")).read_text(), markup=False)
 
 
 def whole(arguments: list[str]) -> list[str]:
     return [one for one in arguments if one not in ("--parts", "kills", "floods")]
 
 
+def results_file(options: argparse.Namespace) -> Path:
+    is_quick = options.kills < 200 or options.seconds < 60 or options.idle < 10_000
+    return results_folder(is_quick) / "serve_faults.json"
+
+
 def note(options: argparse.Namespace, **measured: Any) -> None:
     """Write a part of the results, beside those of earlier runs."""
-    is_quick = options.kills < 200 or options.seconds < 60 or options.idle < 10_000
-    file = results_folder(is_quick) / "serve_faults.json"
+    file = results_file(options)
     results: Row = {"kills": {}, "floods": []} | (
         json.loads(file.read_text()) if file.exists() else {}
     )
@@ -83,7 +89,6 @@ def note(options: argparse.Namespace, **measured: Any) -> None:
         "machine": machine(), "versions": versions(),
     }  # fmt: skip
     write_results(results, file, page(results))
-    Console().print(page(results), markup=False, highlight=False)
 
 
 class Kills:
@@ -96,7 +101,8 @@ class Kills:
         self.expected: dict[str, Any] = {}  # answers of each version
         self.number = 0
 
-    def run(self, n_kills: int) -> Row:
+    def run(self, n_kills: int) -> Iterator[Row]:
+        """Yield what was seen so far, after each kill and at the end."""
         state = self.folder.parent / "kitchen.serve"
         for kill in range(n_kills):
             server = Server(self.folder, "--learn-after", "5", "--keep", "100000")
@@ -115,9 +121,10 @@ class Kills:
             self.counts["kills"] += 1
             self.check(state)
             LOG.print(f"{kill + 1} kills: {dict(self.counts)}")
+            yield dict(self.counts)
         self.counts["versions"] = len(list((state / "versions").iterdir()))
         self.counts["left to learn"] = self.learn_the_rest()
-        return dict(self.counts)
+        yield dict(self.counts)
 
     def learn_the_rest(self) -> int:
         """What the last server leaves of the corrections, if it has five minutes."""

@@ -217,15 +217,17 @@ def changed_model(person, **changes):
     return person.open("model")
 
 
-def test_corrections_that_were_refused_are_told_with_the_reason(person):
+def test_refused_corrections_are_told_with_the_reason_and_damaged_versions_too(person):
     curve = [
         {"corrections": 50, "score": 0.5, "before": 0.4, "applied": True, "reason": None},
         {"corrections": 90, "score": 0.3, "before": 0.5, "applied": False, "reason": "worse"},
     ]
-    page = changed_model(person, learning={"corrections": 90, "refused": 40, "curve": curve})
-    expect(page.locator(".note")).to_have_text(
-        "The last corrections were recorded but not applied: worse"
-    )
+    learning = {"corrections": 90, "refused": 40, "curve": curve, "damaged": ["e7d9634c2339"]}
+    page = changed_model(person, learning=learning)
+    expect(page.locator(".note")).to_have_text([
+        "Damaged and not used: version e7d9634c2339",
+        "The last corrections were recorded but not applied: worse",
+    ])  # fmt: skip
     expect(page.locator("figure")).to_contain_text("51.0\u00a0%")
     expect(page.locator("figure")).to_contain_text("29.0\u00a0%")
     assert page.locator("svg .refused.dots").get_attribute("d").count("M") == 1

@@ -70,12 +70,12 @@ function learning(known) {
 	const reason = curve.at(-1)?.reason;
 	return card(title,
 		facts({ Corrections: count(corrections), Applied: count(applied), Pending: count(pending), Refused: count(refused) }),
-		damaged?.length ? make("p.note", `Version ${damaged.join(", ")} is damaged, so the server went back to the trained model and learns the corrections again.`) : "",
+		damaged.length ? make("p.note", `Damaged and not used: version ${damaged.join(", ")}`) : "",
 		reason ? make("p.note", `The last corrections were recorded but not applied: ${reason}`) : "",
 		learningCurve(curve.filter(({ score }) => score !== null)), make("p.actions", apply));
 }
 
-/** Grey is the model before each update, on the same texts, whose number grows. */
+/** Grey is the model before each update, on the same texts. */
 function learningCurve(curve) {
 	if (!curve.length) return make("p.quiet", "There are no scores yet.");
 	const points = (key, isWanted) => curve.filter(isWanted).map((one) => [one.corrections, one[key]]);
