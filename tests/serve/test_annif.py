@@ -67,17 +67,15 @@ def test_documents_are_learned(serving, model):
     assert (found.text, found.labels) == ("kettle", ["tea"])
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [("suggest-batch", '{"documents": [{"text": "a", "document_id": "\\ud800"}]}'),
-     ("learn", json.dumps([{"text": "a", "subjects": [{"uri": "tea"}] * 1001}]))],
-)  # fmt: skip
-def test_wrong_documents_are_refused(serving, model, path, body):
+def test_wrong_documents_are_refused(serving, model):
     client = serving(model, learns=True)
+    surrogate = '{"documents": [{"text": "a", "document_id": "\\ud800"}]}'
+    many = json.dumps([{"text": "a", "subjects": [{"uri": "tea"}] * 1001}])
     headers = {"Content-Type": "application/json"}
-    answer = client.post(f"/v1/projects/kitchen/{path}", content=body, headers=headers)
-    assert answer.status_code == 422
-    assert isinstance(answer.json()["detail"], str)
+    for path, body in (("suggest-batch", surrogate), ("learn", many)):
+        answer = client.post(f"/v1/projects/kitchen/{path}", content=body, headers=headers)
+        assert answer.status_code == 422
+        assert isinstance(answer.json()["detail"], str)
 
 
 @pytest.mark.parametrize(

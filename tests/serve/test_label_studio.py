@@ -108,31 +108,31 @@ def test_annotations_come_with_their_webhook(serving, model):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "labels", [["two\nlines"], ["\0"], ["a" * 1001], ["\ud800"], [str(n) for n in range(1001)]],
-    ids=["lines", "control", "long", "surrogate", "many"],
-)  # fmt: skip
-def test_labels_are_those_that_other_routes_take(serving, model, labels):
+WRONG = [["two\nlines"], ["\0"], ["a" * 1001], ["\ud800"], [str(n) for n in range(1001)]]
+
+
+def test_labels_are_those_that_other_routes_take(serving, model):
     client = serving(model, learns=True)
-    answer = client.post("/webhook", content=json.dumps(annotated(labels)), headers=JSON)
-    assert answer.status_code == 422
-    assert "labels" in answer.json()["detail"]
+    for labels in WRONG:
+        answer = client.post("/webhook", content=json.dumps(annotated(labels)), headers=JSON)
+        assert answer.status_code == 422
+        assert "labels" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("number", ["\ud800", {"a": 1}, None])
-def test_what_is_no_list_or_no_number_is_passed_over(serving, model, number):
+def test_what_is_no_list_or_no_number_is_passed_over(serving, model):
     client = serving(model, learns=True)
-    event = annotated(5) | {"task": {**TASKS[0], "id": number}}
-    answer = client.post("/webhook", content=json.dumps(event), headers=JSON)
-    assert answer.status_code == 201
-    (found,) = read_corrections(model.parent / "kitchen.serve" / "journal")
-    assert (found.labels, found.id) == ([], None)
+    for number in ("\ud800", {"a": 1}, None):
+        event = annotated(5) | {"task": {**TASKS[0], "id": number}}
+        answer = client.post("/webhook", content=json.dumps(event), headers=JSON)
+        assert answer.status_code == 201
+    found = list(read_corrections(model.parent / "kitchen.serve" / "journal"))
+    assert [(one.labels, one.id) for one in found] == [([], None)] * 3
 
 
-@pytest.mark.parametrize("action", ["ANNOTATIONS_DELETED", "PROJECT_UPDATED", "anything"])
-def test_other_events_are_passed_over(serving, model, action):
+def test_other_events_are_passed_over(serving, model):
     client = serving(model, learns=True)
-    assert client.post("/webhook", json=annotated(["bread"], action)).status_code == 201
+    for action in ("ANNOTATIONS_DELETED", "PROJECT_UPDATED", "anything"):
+        assert client.post("/webhook", json=annotated(["bread"], action)).status_code == 201
     assert not list(read_corrections(model.parent / "kitchen.serve" / "journal"))
 
 

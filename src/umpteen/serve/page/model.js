@@ -1,4 +1,4 @@
-// Model: what it is, how good it is, what it has learned; and the way back.
+// Model: what it is, how good it is, what it has learned.
 
 import { lineChart } from "./chart.js";
 import { announce, attempt, count, find, isSure, make, on, percent, write } from "./dom.js";
