@@ -39,6 +39,7 @@ from rich.console import Console
 import umpteen as um
 
 TEXTS = ["dough loaf flour", "kettle of oolong leaves", "sharpen the blade of steel", "beans"]
+POST = b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: localhost\r\n"
 LOG = Console(stderr=True)
 Row = dict[str, Any]
 
@@ -223,7 +224,10 @@ def connect(port: int) -> socket.socket:
 
 def random_bytes(port: int, options: argparse.Namespace) -> str:
     draw, end, n = random.Random(options.seed), time.monotonic() + options.seconds, 0
-    heads = [b"", b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n"]
+    heads = [
+        b"",
+        b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n",
+    ]
     while time.monotonic() < end:
         try:
             with connect(port) as connection:
@@ -237,7 +241,7 @@ def random_bytes(port: int, options: argparse.Namespace) -> str:
 def endless_bodies(port: int, options: argparse.Namespace) -> str:
     """Twenty clients at a time, each with a body that does not end."""
     end, total = time.monotonic() + options.seconds, [0]
-    head = b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = POST + b"Transfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b"a" * 0x10000 + b"\r\n"
 
     def send() -> None:
@@ -258,7 +262,9 @@ def endless_bodies(port: int, options: argparse.Namespace) -> str:
 def slow_clients(port: int, options: argparse.Namespace) -> str:
     """Two hundred clients that send a byte each second, and never a whole request."""
     end = time.monotonic() + options.seconds
-    request = b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n{"
+    request = (
+        b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{"
+    )
     n = [0]
 
     def send() -> None:

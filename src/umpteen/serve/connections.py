@@ -83,6 +83,12 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head, self._n_head = True, 0
 
+    def on_response_complete(self) -> None:
+        """Close the connection if the rest of a refused request is still arriving, without end."""
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body:
+            self.transport.close()
+
     def _give_up(self) -> None:
         self._timer = None
         if self._in_head and not self.transport.is_closing():
