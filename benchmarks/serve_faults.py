@@ -224,10 +224,7 @@ def connect(port: int) -> socket.socket:
 
 def random_bytes(port: int, options: argparse.Namespace) -> str:
     draw, end, n = random.Random(options.seed), time.monotonic() + options.seconds, 0
-    heads = [
-        b"",
-        b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n",
-    ]
+    heads = [b"", POST + b"Content-Length: 99\r\n\r\n"]
     while time.monotonic() < end:
         try:
             with connect(port) as connection:
@@ -262,9 +259,7 @@ def endless_bodies(port: int, options: argparse.Namespace) -> str:
 def slow_clients(port: int, options: argparse.Namespace) -> str:
     """Two hundred clients that send a byte each second, and never a whole request."""
     end = time.monotonic() + options.seconds
-    request = (
-        b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{"
-    )
+    request = POST + b"Content-Length: 5000\r\n\r\n{"
     n = [0]
 
     def send() -> None:

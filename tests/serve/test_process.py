@@ -17,6 +17,7 @@ import pytest
 
 import umpteen as um
 from umpteen.cli import main
+from umpteen.cli.serve import _hosts
 from umpteen.serve import Settings, connections, open_models
 from umpteen.serve.state import State
 
@@ -181,6 +182,12 @@ def test_mistakes_are_told(command, model, tmp_path, arguments, words):
     assert code == 1
     assert words in said
     assert "Traceback" not in said
+
+
+def test_names_of_the_machine_count_only_where_others_reach_it():
+    assert _hosts("127.0.0.1", []) == ("localhost", "127.0.0.1")
+    named = _hosts("0.0.0.0", ["Tags.Example.org."])
+    assert named == ("localhost", "0.0.0.0", socket.gethostname().lower(), "tags.example.org")
 
 
 @pytest.fixture
