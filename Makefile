@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export UMPTEEN_DATA ?= $(CURDIR)/../shared/data
 endif
 
-.PHONY: setup browser test test-all check demo bench reproduce clean
+.PHONY: setup browser clients test test-all check demo bench reproduce clean
 
 setup: $(VENV)/.done
 
@@ -35,7 +35,11 @@ browser:
 	@command -v chromium >/dev/null || echo \
 		"Tests of the page are skipped, as there is no chromium: apt-get install chromium, as root."
 
-test: setup browser
+# For the tests of the server with Annif and with the Label Studio SDK, which are skipped without them.
+clients: setup
+	@$(BIN)/python tests/serve/clients/install.py
+
+test: setup browser clients
 	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-glob='*.md' tests README.md CONTRIBUTING.md docs
 
 test-all: setup

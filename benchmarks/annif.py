@@ -14,13 +14,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness.annif.environment import ANNIF, make_annif
 from harness.annif.files import LANGUAGES, VALIDATION, Files, prepare
 from harness.environment import BENCHMARKS, PEERS_HOME, machine, variables, versions
 from harness.measure import Stopwatch, disk_megabytes, latencies, peak_megabytes, reset_peak, timed
@@ -64,9 +64,6 @@ GRID = {"min_df": (1, 5), "ngram": (1, 2)}
 MLLM_TEXTS = 5_000
 LEARNT = {"mllm": {"limit": MLLM_TEXTS}}  # more of a job that trains
 
-HOME = PEERS_HOME / "annif"
-ANNIF = HOME / "bin" / "python"
-CONSTRAINTS = BENCHMARKS / "annif-constraints.txt"
 RESULTS = BENCHMARKS / "results" / "annif.json"
 THREADS = os.cpu_count() or 1
 COLUMNS = {
@@ -111,19 +108,6 @@ def main() -> None:
             results["rows"] = replaced(results["rows"], row)
             write_results(results, RESULTS, markdown(results))
     Console().print(markdown(results), markup=False, highlight=False)
-
-
-def make_annif() -> None:
-    """Install Annif unless it is there, and let it import the harness, but not this script."""
-    done = HOME / "installed"
-    if done.exists() and done.read_text() == CONSTRAINTS.read_text():
-        return
-    venv.create(HOME, with_pip=True)
-    pip = [str(ANNIF), "-m", "pip", "install", "--quiet", "-c", str(CONSTRAINTS)]
-    subprocess.run([*pip, "annif[omikuji]"], check=True)
-    # a path file is searched after installed packages, so `annif` is not this script
-    next(HOME.glob("lib/*/site-packages")).joinpath("harness.pth").write_text(f"{BENCHMARKS}\n")
-    done.write_text(CONSTRAINTS.read_text())
 
 
 def our_and_their_versions() -> Row:

@@ -5,17 +5,22 @@
 
 Texts are those of the test split of eurlex57k, about 1,850 characters each, under `$UMPTEEN_DATA`.
 The tagger is `Tagger()` on all 45,000 training texts; Annif has Omikuji (Bonsai) on the first
-10,000. Every server is one process. The load generator (`harness/load.py`, asyncio with uvloop)
-runs on the same machine, in a process of its own: so many clients, each of which sends a request,
-waits for the answer and sends the next. "batches" are requests of 100 texts (of Annif 32, its
-limit) by 4 clients. Only answers with status 200 count; others are listed. CPU is that of the
-server per request, memory what it holds afterwards.
+10,000. Every server is one process. The load generator runs on the same machine, in a process of
+its own: wrk (`apt-get install wrk`) with one thread, or without it `harness/load.py` (asyncio with
+uvloop), which needs more CPU itself. It has so many clients, each of which sends a request, waits
+for the answer and sends the next. "batches" are requests of 100 texts (of Annif 32, its limit) by 4
+clients. Only answers with status 200 count; others are listed. CPU is that of the server per
+request, memory what it holds afterwards.
+
+Rows that were measured are kept, so an interrupted run goes on where it stopped: `--again` measures
+all of them anew. Annif is installed and trained on the first run, which takes minutes; without it,
+leave it out with `--systems`.
 """
 
 import argparse
 import json
 import os
-import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,8 +29,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.annif.environment import ANNIF, make_annif
 from harness.annif.files import Files, prepare
-from harness.environment import PEERS_HOME, machine, results_folder, variables, versions
+from harness.environment import BENCHMARKS, PEERS_HOME, machine, results_folder, variables, versions
 from harness.report import made_by, table_lines, write_results
 from harness.runs import KERNELS
 from harness.serving import Server
@@ -37,7 +43,8 @@ SET = "eurlex57k"
 CLIENTS = (1, 16, 64, 256, 1000)
 BATCH, ANNIF_BATCH, BATCH_CLIENTS = 100, 32, 4
 TEXTS = 3000
-ANNIF = PEERS_HOME / "annif" / "bin" / "python"
+SECONDS = 10
+WRK = shutil.which("wrk")
 LOG = Console(stderr=True)
 Row = dict[str, Any]
 
@@ -57,21 +64,31 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--clients", nargs="+", type=int, default=CLIENTS, metavar="N")
-    parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each measurement")
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    parser.add_argument("--again", action="store_true", help="measure all rows anew")
     options = parser.parse_args()
     os.environ.update(variables(os.cpu_count() or 1, KERNELS))
-    is_quick = options.seconds < 20 or tuple(options.clients) != CLIENTS
+    is_quick = options.seconds < SECONDS or tuple(options.clients) != CLIENTS
+    file = results_folder(is_quick) / "serve.json"
     results: Row = {
-        "command": shlex.join(["python", "benchmarks/serve.py", *sys.argv[1:]]),
+        "command": "python benchmarks/serve.py" + f" --seconds {options.seconds:g}" * is_quick,
+        "generator": "wrk" if WRK else "harness/load.py",
         "machine": machine(), "versions": versions(), "rows": [],
     }  # fmt: skip
+    if file.exists():
+        kept = json.loads(file.read_text())["rows"]
+        results["rows"] = [
+            row for row in kept
+            if "failed" not in row and not (options.again and row["system"] in options.systems)
+        ]  # fmt: skip
     with tempfile.TemporaryDirectory() as scratch:
         bodies = write_bodies(Path(scratch))
         for system in options.systems:
-            for row in measured(system, bodies, options):
+            for row in measured(system, bodies, options, results["rows"]):
                 results["rows"].append(row)
-                write_results(results, results_folder(is_quick) / "serve.json", page(results))
+                results["rows"].sort(key=lambda row: list(SYSTEMS).index(row["system"]))
+                write_results(results, file, page(results))
     Console().print(page(results), markup=False, highlight=False)
 
 
@@ -121,7 +138,8 @@ def plain() -> tuple[Server, Row]:
 
 
 def annif() -> tuple[Server, Row]:
-    """Annif's server; training takes minutes the first time."""
+    """Annif's server; installing and training it takes minutes the first time."""
+    make_annif()
     folder = PEERS_HOME / "annif-runs" / SET
     whole = Files(folder / "test")
     if not whole.folder.exists():
@@ -162,8 +180,15 @@ SYSTEMS = {
 }
 
 
-def measured(system: str, bodies: dict[str, Path], options: argparse.Namespace) -> Iterator[Row]:
-    """The figures of one system, a row for each number of clients, then batches."""
+def measured(
+    system: str, bodies: dict[str, Path], options: argparse.Namespace, known: list[Row]
+) -> Iterator[Row]:
+    """The figures of one system that are not known: a row per number of clients, then batches."""
+    has = {(row["clients"], row["texts"] > 1) for row in known if row["system"] == system}
+    missing = [job for job in [*((n, False) for n in options.clients), (BATCH_CLIENTS, True)]
+               if job not in has]  # fmt: skip
+    if not missing:
+        return
     LOG.print(system)
     try:
         server, paths = SYSTEMS[system]()
@@ -173,16 +198,12 @@ def measured(system: str, bodies: dict[str, Path], options: argparse.Namespace) 
     try:
         (one, one_path), (batch, batch_path) = paths.items()
         kind = "application/x-www-form-urlencoded" if one == "form" else "application/json"
-        load(server, bodies[one], one_path, kind, 8, 2)  # warms up
-        for n in options.clients:
-            yield {"system": system, "clients": n, "texts": 1} | load(
-                server, bodies[one], one_path, kind, n, options.seconds
-            )
         size = ANNIF_BATCH if batch == "documents" else BATCH
-        found = load(
-            server, bodies[batch], batch_path, "application/json", BATCH_CLIENTS, options.seconds
-        )
-        yield {"system": system, "clients": BATCH_CLIENTS, "texts": size} | found
+        load(server, bodies[one], one_path, kind, 8, 2)  # warms up
+        for n, is_batch in missing:
+            ask = (batch, batch_path, "application/json") if is_batch else (one, one_path, kind)
+            found = load(server, bodies[ask[0]], *ask[1:], n, options.seconds)
+            yield {"system": system, "clients": n, "texts": size if is_batch else 1} | found
     finally:
         server.stop()
 
@@ -192,8 +213,13 @@ def load(server: Server, bodies: Path, path: str, kind: str, n: int, seconds: fl
            "seconds": seconds, "type": kind}  # fmt: skip
     before = server.cpu_seconds()
     command = [sys.executable, "-m", "harness.load", json.dumps(job)]
+    if WRK:
+        script = str(BENCHMARKS / "harness" / "load.lua")
+        url = f"http://127.0.0.1:{server.port}{path}"
+        command = [WRK, "-t1", f"-c{n}", f"-d{round(seconds)}s", "--timeout", "30s", "-s", script,
+                   url, "--", str(bodies), kind]  # fmt: skip
     done = subprocess.run(command, capture_output=True, check=True, text=True)
-    found: Row = json.loads(done.stdout)
+    found: Row = json.loads(done.stdout.splitlines()[-1])
     n_requests = max(sum(found["statuses"].values()), 1)
     cpu = 1e3 * (server.cpu_seconds() - before) / n_requests
     LOG.print(f"  {n} clients: {found}", markup=False)
@@ -216,7 +242,8 @@ def page(results: Row) -> str:
             f"{row['per_second'] * row['texts']:,.0f}", f"{row['p50']:,.1f}", f"{row['p99']:,.1f}",
             f"{row['worst']:,.0f}", told, f"{row['cpu_ms']:.2f}", f"{row['memory_mb']:,}",
         ])  # fmt: skip
-    return f"# The server under load\n\n{made_by(results)}\n\n{table_lines(rows)}\n"
+    told = f"{made_by(results)} The load generator is {results['generator']}."
+    return f"# The server under load\n\n{told}\n\n{table_lines(rows)}\n"
 
 
 if __name__ == "__main__":

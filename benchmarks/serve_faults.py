@@ -2,6 +2,7 @@
 
     python benchmarks/serve_faults.py
     python benchmarks/serve_faults.py --kills 20 --seconds 10 --idle 1000
+    python benchmarks/serve_faults.py --parts floods
 
 A small model is served by `umpteen serve`, in a process of its own on this machine.
 
@@ -10,7 +11,7 @@ SIGKILL at a random moment and is started again. Lost is a correction that was a
 not in the journal. Mixed is an answer that differs from what `umpteen.load` of the version that it
 names answers. Floods: random bytes, bodies without end, clients that send a byte at a time, and
 connections on which nothing is sent; meanwhile one client asks as usual. Memory is that of the
-process before, at its most, and after.
+process before, at its most, and after. A part that is measured again replaces its figures only.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from rich.console import Console
 import umpteen as um
 
 TEXTS = ["dough loaf flour", "kettle of oolong leaves", "sharpen the blade of steel", "beans"]
+POST = b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: localhost\r\n"
 LOG = Console(stderr=True)
 Row = dict[str, Any]
 
@@ -48,6 +51,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60, help="of each flood")
     parser.add_argument("--idle", type=int, default=10_000, help="connections without a word")
+    parser.add_argument(
+        "--parts", nargs="+", choices=("kills", "floods"), default=["kills", "floods"]
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     allow_connections(options.idle)
@@ -55,16 +61,35 @@ def main() -> None:
         folder = Path(scratch) / "kitchen"
         taggers = small_taggers()
         taggers[0].save(folder)
-        killed = Kills(folder, taggers, random.Random(options.seed)).run(options.kills)
-        taggers[0].save(folder)
-        floods = [flood(name, folder, options) for name in FLOODS]
+        if "kills" in options.parts:
+            for killed in Kills(folder, taggers, random.Random(options.seed)).run(options.kills):
+                note(options, kills=killed)
+            taggers[0].save(folder)
+        if "floods" in options.parts:
+            note(options, floods=[flood(name, folder, options) for name in FLOODS])
+    Console().print((results_file(options).with_suffix(".md")).read_text(), markup=False)
+
+
+def whole(arguments: list[str]) -> list[str]:
+    return [one for one in arguments if one not in ("--parts", "kills", "floods")]
+
+
+def results_file(options: argparse.Namespace) -> Path:
     is_quick = options.kills < 200 or options.seconds < 60 or options.idle < 10_000
-    results = {
-        "command": shlex.join(["python", "benchmarks/serve_faults.py", *sys.argv[1:]]),
-        "machine": machine(), "versions": versions(), "kills": killed, "floods": floods,
+    return results_folder(is_quick) / "serve_faults.json"
+
+
+def note(options: argparse.Namespace, **measured: Any) -> None:
+    """Write a part of the results, beside those of earlier runs."""
+    file = results_file(options)
+    results: Row = {"kills": {}, "floods": []} | (
+        json.loads(file.read_text()) if file.exists() else {}
+    )
+    results |= measured | {
+        "command": shlex.join(["python", "benchmarks/serve_faults.py", *whole(sys.argv[1:])]),
+        "machine": machine(), "versions": versions(),
     }  # fmt: skip
-    write_results(results, results_folder(is_quick) / "serve_faults.json", page(results))
-    Console().print(page(results), markup=False, highlight=False)
+    write_results(results, file, page(results))
 
 
 class Kills:
@@ -77,7 +102,8 @@ class Kills:
         self.expected: dict[str, Any] = {}  # answers of each version
         self.number = 0
 
-    def run(self, n_kills: int) -> Row:
+    def run(self, n_kills: int) -> Iterator[Row]:
+        """Yield what was seen so far, after each kill and at the end."""
         state = self.folder.parent / "kitchen.serve"
         for kill in range(n_kills):
             server = Server(self.folder, "--learn-after", "5", "--keep", "100000")
@@ -96,9 +122,10 @@ class Kills:
             self.counts["kills"] += 1
             self.check(state)
             LOG.print(f"{kill + 1} kills: {dict(self.counts)}")
+            yield dict(self.counts)
         self.counts["versions"] = len(list((state / "versions").iterdir()))
         self.counts["left to learn"] = self.learn_the_rest()
-        return dict(self.counts)
+        yield dict(self.counts)
 
     def learn_the_rest(self) -> int:
         """What the last server leaves of the corrections, if it has five minutes."""
@@ -197,7 +224,7 @@ def connect(port: int) -> socket.socket:
 
 def random_bytes(port: int, options: argparse.Namespace) -> str:
     draw, end, n = random.Random(options.seed), time.monotonic() + options.seconds, 0
-    heads = [b"", b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n"]
+    heads = [b"", POST + b"Content-Length: 99\r\n\r\n"]
     while time.monotonic() < end:
         try:
             with connect(port) as connection:
@@ -211,7 +238,7 @@ def random_bytes(port: int, options: argparse.Namespace) -> str:
 def endless_bodies(port: int, options: argparse.Namespace) -> str:
     """Twenty clients at a time, each with a body that does not end."""
     end, total = time.monotonic() + options.seconds, [0]
-    head = b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = POST + b"Transfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b"a" * 0x10000 + b"\r\n"
 
     def send() -> None:
@@ -232,7 +259,7 @@ def endless_bodies(port: int, options: argparse.Namespace) -> str:
 def slow_clients(port: int, options: argparse.Namespace) -> str:
     """Two hundred clients that send a byte each second, and never a whole request."""
     end = time.monotonic() + options.seconds
-    request = b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n{"
+    request = POST + b"Content-Length: 5000\r\n\r\n{"
     n = [0]
 
     def send() -> None:

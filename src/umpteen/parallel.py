@@ -44,6 +44,24 @@ def engine(chosen: Engine) -> Iterator[None]:
         _engine.reset(token)
 
 
+_most_threads: ContextVar[int | None] = ContextVar("most_threads", default=None)
+
+
+@contextmanager
+def at_most(threads: int) -> Iterator[None]:
+    """Use no more threads in the block, whatever `n_jobs` says.
+
+    >>> with at_most(1):
+    ...     n_threads(-1)
+    1
+    """
+    token = _most_threads.set(threads)
+    try:
+        yield
+    finally:
+        _most_threads.reset(token)
+
+
 class PerThread(Generic[Result]):
     """Scratch memory: `value` is made once per thread and used again by its next task.
 
@@ -112,7 +130,7 @@ def n_threads(n_jobs: int | None) -> int:
     3
     """
     if n_jobs is None or n_jobs == -1:
-        return (
+        n_jobs = (
             len(os.sched_getaffinity(0))
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count() or 1
@@ -121,7 +139,7 @@ def n_threads(n_jobs: int | None) -> int:
         raise ParameterError(
             f"n_jobs={n_jobs} is not possible: use -1 for every core, or 1, 2, ..."
         )
-    return n_jobs
+    return min(n_jobs, _most_threads.get() or n_jobs)
 
 
 def run(

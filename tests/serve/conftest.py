@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 import umpteen as um
 from umpteen.serve import Settings, create_app, open_models
 
+AT = "http://localhost"
 WORDS = {
     "bread": "dough loaf knead crust flour",
     "soup": "broth ladle stock simmer bowl",
@@ -55,32 +57,29 @@ def model(saved, tmp_path):
     return shutil.copytree(saved, tmp_path / "kitchen")
 
 
+@contextmanager
+def served(*folders, **settings):
+    """A client of an application around models."""
+    chosen = Settings(**{"learns": False, **settings})
+    models = open_models(map(str, folders), chosen)
+    with TestClient(create_app(models, chosen), AT) as client:
+        yield client
+    for one in models.values():
+        if one.state is not None:
+            one.state.close()
+
+
 @pytest.fixture
 def serving():
     """Start applications around models, and stop them after the test."""
-    open_clients = []
-
-    def start(*folders, **settings):
-        chosen = Settings(**{"learns": False, **settings})
-        models = open_models(map(str, folders), chosen)
-        client = TestClient(create_app(models, chosen), raise_server_exceptions=True)
-        open_clients.append((client, models))
-        client.__enter__()
-        return client
-
-    yield start
-    for client, models in open_clients:
-        client.__exit__(None, None, None)
-        for served in models.values():
-            if served.state is not None:
-                served.state.close()
+    with ExitStack() as started:
+        yield lambda *folders, **settings: started.enter_context(served(*folders, **settings))
 
 
 @pytest.fixture(scope="module")
 def client(saved):
     """One application for all tests of a module that only ask."""
-    settings = Settings(learns=False)
-    with TestClient(create_app(open_models([str(saved)], settings), settings)) as one:
+    with served(saved) as one:
         yield one
 
 

@@ -1,11 +1,9 @@
-"""Annif's clients, and Annif itself, ask this server without knowing that it is another one.
-
-With `UMPTEEN_ANNIF=/path/to/bin/annif`, a real Annif asks through its `http` backend.
-"""
+"""Annif's clients, and Annif itself, ask this server without knowing that it is another one."""
 
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -13,7 +11,9 @@ import umpteen as um
 from umpteen.data.label_vocabulary import Concept, LabelVocabulary
 from umpteen.serve.journal import read_corrections
 
-ANNIF = os.environ.get("UMPTEEN_ANNIF")
+from .clients.install import folder
+
+ANNIF = folder("annif")
 
 
 def test_projects_are_models(client):
@@ -67,17 +67,15 @@ def test_documents_are_learned(serving, model):
     assert (found.text, found.labels) == ("kettle", ["tea"])
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [("suggest-batch", '{"documents": [{"text": "a", "document_id": "\\ud800"}]}'),
-     ("learn", json.dumps([{"text": "a", "subjects": [{"uri": "tea"}] * 1001}]))],
-)  # fmt: skip
-def test_wrong_documents_are_refused(serving, model, path, body):
+def test_wrong_documents_are_refused(serving, model):
     client = serving(model, learns=True)
+    surrogate = '{"documents": [{"text": "a", "document_id": "\\ud800"}]}'
+    many = json.dumps([{"text": "a", "subjects": [{"uri": "tea"}] * 1001}])
     headers = {"Content-Type": "application/json"}
-    answer = client.post(f"/v1/projects/kitchen/{path}", content=body, headers=headers)
-    assert answer.status_code == 422
-    assert isinstance(answer.json()["detail"], str)
+    for path, body in (("suggest-batch", surrogate), ("learn", many)):
+        answer = client.post(f"/v1/projects/kitchen/{path}", content=body, headers=headers)
+        assert answer.status_code == 422
+        assert isinstance(answer.json()["detail"], str)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +126,15 @@ vocab=kitchen
 VOCABULARY = "<http://example.org/bread>\tbread\n<http://example.org/tea>\ttea\n"
 
 
-@pytest.mark.skipif(not ANNIF, reason="UMPTEEN_ANNIF names no command annif")
+@pytest.mark.skipif(not ANNIF.exists(), reason="there is no Annif: make clients")
 def test_annif_asks_through_its_http_backend(with_uris, tmp_path, in_a_thread):
+    """The real Annif, its command line and its `http` backend."""
+    places = {"ANNIF_PROJECTS": "projects.cfg", "ANNIF_DATADIR": "data", "PYTHONPATH": str(ANNIF)}
+
     def annif(*arguments, stdin=""):
         done = subprocess.run(
-            [ANNIF, *arguments], input=stdin, capture_output=True, text=True, timeout=300,
-            env={**os.environ, "ANNIF_PROJECTS": "projects.cfg", "ANNIF_DATADIR": "data"},
-            cwd=tmp_path,
+            [sys.executable, "-m", "annif.cli", *arguments], input=stdin, capture_output=True,
+            text=True, timeout=300, env={**os.environ, **places}, cwd=tmp_path,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout

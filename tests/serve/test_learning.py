@@ -17,8 +17,9 @@ from umpteen.serve.evaluating import (
     ndcg_of_each,
     without_kept,
 )
+from umpteen.serve.exporting import latest
 from umpteen.serve.journal import Correction
-from umpteen.serve.learning import Outcome, latest, learn
+from umpteen.serve.learning import Outcome, learn
 from umpteen.serve.state import State, state_folder
 
 

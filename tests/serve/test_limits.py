@@ -70,7 +70,7 @@ def with_client(app, ask):
         transport = httpx.ASGITransport(app)
         async with (
             app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://test") as client,
+            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             return await ask(client)
 

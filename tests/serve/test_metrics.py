@@ -40,11 +40,12 @@ def test_corrections_are_counted(serving, model):
 
 @pytest.fixture
 def lines(capsys):
-    def read():
+    def read(client):
+        client.app.state.server.access_log.write()
         return capsys.readouterr().err.splitlines()
 
     yield read
-    for name in ("umpteen.serve", "uvicorn"):
+    for name in ("umpteen.serve", "umpteen.serve.access", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True
         logger.setLevel(logging.NOTSET)
@@ -56,17 +57,17 @@ def test_a_request_is_one_line_without_its_text(serving, saved, lines):
     client.post("/v1/kitchen/suggest", json={"text": SECRET})
     client.get("/v1/kitchen/labels", params={"q": SECRET})
     client.get("/v1/%0aforged%20line")
-    found = lines()
+    found = lines(client)
     assert len(found) == 3
     assert "POST /v1/kitchen/suggest 200" in found[0]
     assert not any("secret" in line for line in found)
 
 
 def test_lines_are_json_on_demand(serving, saved, lines):
-    client = serving(saved)
+    client = serving(saved, log_json=True)
     start_logging(as_json=True)
     client.post("/v1/kitchen/suggest", json={"text": SECRET})
-    (line,) = lines()
+    (line,) = lines(client)
     noted = json.loads(line)
     assert (noted["path"], noted["status"]) == ("/v1/kitchen/suggest", 200)
     assert noted["ms"] >= 0
@@ -76,4 +77,4 @@ def test_texts_are_logged_only_if_asked(serving, saved, lines):
     client = serving(saved, log_texts=True)
     start_logging(as_json=False)
     client.post("/v1/kitchen/suggest", json={"text": SECRET})
-    assert any(SECRET in line for line in lines())
+    assert any(SECRET in line for line in lines(client))

@@ -17,6 +17,7 @@ import pytest
 
 import umpteen as um
 from umpteen.cli import main
+from umpteen.cli.serve import _hosts
 from umpteen.serve import Settings, connections, open_models
 from umpteen.serve.state import State
 
@@ -183,6 +184,12 @@ def test_mistakes_are_told(command, model, tmp_path, arguments, words):
     assert "Traceback" not in said
 
 
+def test_names_of_the_machine_count_only_where_others_reach_it():
+    assert _hosts("127.0.0.1", []) == ("localhost", "127.0.0.1")
+    named = _hosts("0.0.0.0", ["Tags.Example.org."])
+    assert named == ("localhost", "0.0.0.0", socket.gethostname().lower(), "tags.example.org")
+
+
 @pytest.fixture
 def port(in_a_thread, saved, monkeypatch):
     monkeypatch.setattr(connections, "_PATIENCE", 0.3)
@@ -223,6 +230,17 @@ def test_fields_after_a_body_are_not_kept(port, monkeypatch):
     assert kept == [b"Host", b"Transfer-Encoding", b"Host", b"Connection"]
 
 
+def test_the_rest_of_a_refused_request_is_not_waited_for(port):
+    """Or anyone could keep connections for ever, without a key."""
+    endless = b"Transfer-Encoding: chunked\r\n\r\n" + b"5\r\nhello\r\n"
+    for head in (b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\n",
+                 b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: evil.example\r\n"):  # fmt: skip
+        assert answer_to(port, head + endless).startswith(b"HTTP/1.1 4")
+    whole = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello"
+    last = GET + b"Connection: close\r\n\r\n"
+    assert answer_to(port, whole + whole + last).count(b"HTTP/1.1 ") == 3
+
+
 def test_silence_is_not_waited_for(port):
     assert answer_to(port) == b""
     assert answer_to(port, GET[:10]) == b""
@@ -246,7 +264,7 @@ def test_a_connection_may_be_used_again_after_a_while(port):
 def test_random_bytes_do_not_stop_it(port):
     draw = random.Random(0)
     for _ in range(60):
-        head = draw.choice([b"", b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: a\r\n",
+        head = draw.choice([b"", b"POST /v1/kitchen/suggest HTTP/1.1\r\nHost: localhost\r\n",
                             b"POST /v1/kitchen/suggest HTTP/1.1\r\nContent-Length: 50\r\n\r\n",
                             b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"])  # fmt: skip
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:

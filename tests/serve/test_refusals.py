@@ -75,31 +75,29 @@ def test_what_is_not_there_is_refused(client, saved, method, path):
     check(answer, saved)
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        {"labels": ["a"]},
-        {"text": "a"},
-        {"text": "a", "labels": "bread"},
-        {"text": "a", "labels": [""]},
-        {"text": "a", "labels": ["  "]},
-        {"text": "a", "labels": ["two\nlines"]},
-        {"text": "a", "labels": ["nul\0"]},
-        {"text": "a", "labels": ["\ud800"]},
-        {"text": "a\udc00", "labels": ["bread"]},
-        {"text": "a", "labels": ["x" * 5000]},
-        {"text": "a", "labels": [None]},
-        {"text": "a", "labels": ["bread"], "suggested": [3]},
-        {"text": "a", "labels": ["bread"], "who": "me"},
-    ],
-    ids=str,
-)
-def test_wrong_corrections_are_not_recorded(serving, model, item):
+ITEMS = [
+    {"labels": ["a"]},
+    {"text": "a"},
+    {"text": "a", "labels": "bread"},
+    {"text": "a", "labels": [""]},
+    {"text": "a", "labels": ["  "]},
+    {"text": "a", "labels": ["two\nlines"]},
+    {"text": "a", "labels": ["nul\0"]},
+    {"text": "a", "labels": ["\ud800"]},
+    {"text": "a\udc00", "labels": ["bread"]},
+    {"text": "a", "labels": ["x" * 5000]},
+    {"text": "a", "labels": [None]},
+    {"text": "a", "labels": ["bread"], "suggested": [3]},
+    {"text": "a", "labels": ["bread"], "who": "me"},
+]
+
+
+def test_wrong_corrections_are_not_recorded(serving, model):
     client = serving(model, learns=True)
-    good = {"text": "fine", "labels": ["tea"]}
-    body = json.dumps({"items": [good, item]})
-    check(client.post("/v1/kitchen/learn", content=body, headers=JSON), model)
-    assert not list((model.parent / "kitchen.serve" / "journal").iterdir())
+    for item in ITEMS:
+        body = json.dumps({"items": [{"text": "fine", "labels": ["tea"]}, item]})
+        check(client.post("/v1/kitchen/learn", content=body, headers=JSON), model)
+        assert not list((model.parent / "kitchen.serve" / "journal").iterdir()), item
 
 
 def test_a_model_that_does_not_learn_says_so(client):

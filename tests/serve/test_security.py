@@ -27,38 +27,63 @@ def status(client, route, key=None, **headers):
     return client.request(method, path, json=body, headers=headers).status_code
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route[1])
-def test_only_a_key_for_that_may_teach(serving, model, route):
-    client = serving(model, learns=True, read_keys=(READ,), learn_keys=(LEARN,))
-    assert status(client, route) == 401
-    assert status(client, route, READ) == 403
-    assert status(client, route, "wrong-wrong") == 403
-    assert status(client, route, LEARN) in (200, 201, 204, 409)
+@pytest.fixture
+def keyed(serving, model):
+    """A server with keys of both kinds."""
+    return serving(model, learns=True, read_keys=(READ, "another-one"), learn_keys=(LEARN,))
 
 
-@pytest.mark.parametrize("ending", ["%0A", "/", "%2F", "/%0A", "%0A/", "%0D", "%00"])
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route[1])
-def test_no_other_spelling_of_a_path_may_teach(serving, model, route, ending):
-    client = serving(model, learns=True, read_keys=(READ,), learn_keys=(LEARN,))
-    method, path, body = route
-    assert status(client, (method, path + ending, body), READ) in (403, 404, 405)
+def statuses(client, routes, key=None, **headers):
+    return {status(client, route, key, **headers) for route in routes}
 
 
-@pytest.mark.parametrize("route", READS, ids=lambda route: route[1])
-def test_both_keys_may_ask(serving, saved, route):
-    client = serving(saved, read_keys=(READ, "another-one"), learn_keys=(LEARN,))
-    assert status(client, route) == 401
-    assert status(client, route, "wrong-wrong") == 403
-    assert status(client, route, READ) == 200
-    assert status(client, route, "another-one") == 200
-    assert status(client, route, LEARN) == 200
-    assert status(client, route, **{"X-API-Key": READ}) == 200
+def test_only_a_key_for_that_may_teach(keyed):
+    assert statuses(keyed, ROUTES) == {401}
+    assert statuses(keyed, ROUTES, READ) == {403}
+    assert statuses(keyed, ROUTES, "wrong-wrong") == {403}
+    assert statuses(keyed, ROUTES, LEARN) <= {200, 201, 204, 409}
 
 
-@pytest.mark.parametrize("path", ["/livez", "/readyz", "/health", "/", "/page/index.html"])
-def test_health_and_the_page_itself_need_no_key(serving, saved, path):
-    client = serving(saved, read_keys=(READ,))
-    assert client.get(path).status_code == 200
+def test_no_other_spelling_of_a_path_may_teach(keyed):
+    for ending in ("%0A", "/", "%2F", "/%0A", "%0A/", "%0D", "%00"):
+        spelled = [(method, path + ending, body) for method, path, body in ROUTES]
+        assert statuses(keyed, spelled, READ) <= {403, 404, 405}, ending
+
+
+def test_both_keys_may_ask(keyed):
+    assert statuses(keyed, READS) == {401}
+    assert statuses(keyed, READS, "wrong-wrong") == {403}
+    assert statuses(keyed, READS, READ) == {200}
+    assert statuses(keyed, READS, "another-one") == {200}
+    assert statuses(keyed, READS, LEARN) == {200}
+    assert statuses(keyed, READS, **{"X-API-Key": READ}) == {200}
+
+
+def test_health_and_the_page_itself_need_no_key_and_tell_no_names(keyed):
+    for path in ("/livez", "/readyz", "/health", "/", "/page/index.html", "/openapi.json"):
+        answer = keyed.get(path)
+        assert answer.status_code == 200, path
+        assert "kitchen" not in answer.text, path
+
+
+OWN = ["localhost", "LocalHost:8000", "localhost.", "tags.example.org:443", "127.0.0.1",
+       "10.2.3.4:80", "[::1]:8000", "[2001:db8::7]", ""]  # fmt: skip
+FOREIGN = ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example",
+           "evil.example@127.0.0.1", "[localhost]", "localhost:80:80", "127.1", "[", ":80",
+           b"\xe4", " ", "a" * 60_000]  # fmt: skip
+
+
+def test_the_server_answers_to_its_names_and_to_addresses_only(serving, saved):
+    """With DNS rebinding, a browser takes this server for the host of a page, which may read it."""
+    client = serving(saved, hosts=("localhost", "tags.example.org"))
+    assert {host: status(client, ASK, Host=host) for host in OWN} == dict.fromkeys(OWN, 200)
+    for host in FOREIGN:
+        for method, path, body in (ASK, TEACH, ("GET", "/", None), ("GET", "/metrics", None)):
+            answer = client.request(method, path, json=body, headers={"Host": host})
+            assert answer.status_code == 421, (host, path)
+            assert "--allow-host" in answer.json()["detail"]
+        assert status(client, ("GET", "/livez", None), Host=host) == 200
+    assert status(serving(saved, hosts=("*",)), ASK, Host="evil.example") == 200
 
 
 def test_one_kind_of_key_is_enough(serving, model, tmp_path):
@@ -89,18 +114,21 @@ def test_pages_of_other_hosts_cannot_teach(serving, model):
     assert status(client, TEACH, **{"Sec-Fetch-Site": "same-origin"}) == 200
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{"Sec-Fetch-Site": "same-site", "Origin": "http://testserver:3000"},
-     {"Origin": "http://example.org"}, {"Origin": "http://testserver:3000"}, {"Origin": "null"}],
-)  # fmt: skip
-def test_nor_can_those_of_other_ports_or_over_plain_http(serving, model, headers):
+OTHERS = [
+    {"Sec-Fetch-Site": "same-site", "Origin": "http://localhost:3000"},
+    {"Origin": "http://example.org"}, {"Origin": "http://localhost:3000"}, {"Origin": "null"},
+]  # fmt: skip
+
+
+def test_nor_can_those_of_other_ports_or_over_plain_http(serving, model):
     """A form needs no body that is JSON to reload a model or to roll it back."""
-    client, route = serving(model, learns=True), ("POST", "/v1/kitchen/reload", None)
-    assert status(client, route, **headers) == 403
-    assert status(client, route, Origin="http://testserver") == 200
-    allowed = serving(model, origins=(headers["Origin"],))
-    assert status(allowed, route, **headers) == 200
+    route = ("POST", "/v1/kitchen/reload", None)
+    client = serving(model, learns=True)
+    allowed = serving(model, origins=tuple(headers["Origin"] for headers in OTHERS))
+    for headers in OTHERS:
+        assert status(client, route, **headers) == 403, headers
+        assert status(allowed, route, **headers) == 200, headers
+    assert status(client, route, Origin="http://localhost") == 200
 
 
 def test_other_hosts_read_only_if_they_are_named(serving, saved):

@@ -60,7 +60,7 @@ def test_concurrent_requests_get_their_own_answers(saved, tagger):
         transport = httpx.ASGITransport(app)
         async with (
             app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://test") as client,
+            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             bodies = ({"text": text, "k": k, "threshold": t} for text, k, t in asked)
             return await asyncio.gather(
@@ -82,7 +82,7 @@ def test_a_threshold_that_cannot_be_reached_is_one_request_s_problem(saved, tagg
         transport = httpx.ASGITransport(app)
         async with (
             app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://test") as client,
+            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             return await asyncio.gather(
                 client.post("/v1/kitchen/suggest", json={"text": "dough", "threshold": "tuned"}),

@@ -7,7 +7,9 @@ import pytest
 
 import umpteen as um
 from tests.serve.conftest import made_up
-from umpteen.errors import ParameterError
+from umpteen.errors import ModelCorruptError, ParameterError
+from umpteen.serve.journal import Correction
+from umpteen.serve.learning import learn
 from umpteen.serve.snapshot import content_hash
 from umpteen.serve.state import State, state_folder
 from umpteen.serve.versions import Version, Versions
@@ -80,7 +82,7 @@ def test_a_rollback_sets_aside_what_came_after(versions, model):
     back = versions.back(learned, None, last_number=9)
     assert back.version == first.version
     assert [number for number in range(1, 12) if back.waits(number)] == [10, 11]
-    assert back.is_undone(3)
+    assert not back.may_learn(3)
 
 
 def test_corrections_that_were_undone_stay_so_for_a_new_model(versions, model, other):
@@ -167,3 +169,45 @@ def test_damaged_records_are_as_if_they_were_not_there(serving, model, content):
     (state.folder / "current.json").write_text(content)
     assert client.post("/v1/kitchen/reload").status_code == 200
     assert client.post("/v1/kitchen/rollback").status_code == 409
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "no manifest"])
+def test_a_damaged_version_gives_way_to_the_trained_model(serving, model, caplog, how):
+    """The server starts, says so aloud, and learns the corrections once more."""
+    state = State(state_folder(model, None))
+    trained = state.versions.current(model)
+    state.journal.append([Correction(f"a new thing {i}", ["new"]) for i in range(20)], "v")
+    learned = replace(grown(state.versions, trained, None), position=20, applied=18)
+    state.versions.choose(learned, model)
+    state.close()
+    place = state.versions.path(learned.version)
+    largest = max(place.glob("*.npy"), key=lambda path: path.stat().st_size)
+    if how == "cut":
+        largest.write_bytes(largest.read_bytes()[:-100])
+    elif how == "changed":
+        content = largest.read_bytes()
+        largest.write_bytes(content[:-4] + bytes(4 * [content[-1] ^ 0x55]))
+    else:
+        (place / "manifest.json").write_text("{")
+
+    client = serving(model, learns=True)
+    found = client.get("/v1/kitchen").json()
+    assert found["version"] == trained.version
+    assert found["learning"]["damaged"] == [learned.version]
+    assert found["learning"]["pending"] == 20
+    assert f"VERSION {learned.version} IS DAMAGED" in caplog.text
+    assert 'umpteen_damaged_versions{model="kitchen"} 1.0' in client.get("/metrics").text
+    assert client.post("/v1/kitchen/suggest", json={"text": "dough"}).status_code == 200
+    assert client.post("/v1/kitchen/rollback", json={"version": learned.version}).status_code == 409
+    served = client.app.state.server.models["kitchen"]
+    served.adopt(learn(state.folder, served.current, 20), served.current)
+    (result,) = client.post("/v1/kitchen/suggest", json={"text": "a new thing"}).json()["results"]
+    assert "new" in [one["label"] for one in result["labels"]]
+
+
+def test_without_an_intact_model_the_server_does_not_start(serving, model):
+    State(state_folder(model, None)).close()
+    largest = max(model.glob("*.npy"), key=lambda path: path.stat().st_size)
+    largest.write_bytes(largest.read_bytes()[:-100])
+    with pytest.raises(ModelCorruptError):
+        serving(model, learns=True)

@@ -1,6 +1,7 @@
 """`umpteen serve`."""
 
 import os
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,6 +54,10 @@ def serve(
     to: Annotated[
         str | None, typer.Option(metavar="VERSION", help="With --rollback: return to this version.")
     ] = None,
+    export_corrections: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write corrections for `umpteen fit`, and exit."),
+    ] = None,
     api_key_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help=f"Keys that may read, one per line; or {READ_KEY}."),
@@ -64,6 +69,10 @@ def serve(
     origin: Annotated[
         list[str] | None,
         typer.Option(metavar="URL", help="Host whose pages may send requests (CORS); repeatable."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Name of this server in URLs, or '*'; repeatable."),
     ] = None,
     max_body: Annotated[
         str, typer.Option(metavar="SIZE", help="Maximum size of a request body.")
@@ -89,10 +98,10 @@ def serve(
       umpteen serve model/
       umpteen serve recipes=models/7/ news=models/12/ --port 8080
       umpteen serve model/ --rollback
+      umpteen serve model/ --export-corrections corrections.jsonl
     \b
     Open http://127.0.0.1:8000 for the page, and /docs for a description of all routes. Corrections
-    are recorded in MODEL.serve/journal, which `umpteen fit` can read. The model learns from them in
-    the background.
+    are recorded in MODEL.serve/journal, and the model learns from them in the background.
     """
     from umpteen.limits import parse_size
     from umpteen.serve import Settings
@@ -105,10 +114,13 @@ def serve(
     settings = Settings(
         max_body=int(size), max_text=max_text, max_waiting=max_waiting, timeout=timeout,
         read_keys=_keys(api_key_file, READ_KEY), learn_keys=_keys(learn_key_file, LEARN_KEY),
-        origins=tuple(origin or ()), learns=not no_learn, learn_after=learn_after,
+        hosts=_hosts(host, allow_host or []), origins=tuple(origin or ()),
+        learns=not no_learn, learn_after=learn_after,
         validation=validation, keep_versions=keep, log_json=log_json, log_texts=log_texts,
     )  # fmt: skip
-    if rollback:
+    if export_corrections is not None:
+        _export(models, state, export_corrections)
+    elif rollback:
         _roll_back(models, settings, state, to)
     else:
         _run(models, host, port, settings, state)
@@ -133,6 +145,26 @@ def _roll_back(models: list[str], settings: "Settings", state: Path | None, to: 
     (model,) = open_models(models, settings, state).values()
     before = model.snapshot.version
     say(f"{model.name}: rolled back to {model.roll_back(to).version} (from {before})")
+
+
+def _export(models: list[str], state: Path | None, file: Path) -> None:
+    from umpteen.serve.exporting import export
+    from umpteen.serve.models import named_folders
+    from umpteen.serve.state import state_folder
+
+    if len(models) > 1:
+        raise UsageError("--export-corrections works with one model at a time")
+    (folder,) = named_folders(models).values()
+    place = state_folder(folder, state)
+    if not (place / "journal").is_dir():
+        raise UsageError(f"there are no corrections in {place}: check the model, and --state")
+    say(f"{file}: {export(place, file):,} corrections")
+
+
+def _hosts(host: str, more: list[str]) -> tuple[str, ...]:
+    """The names of this server: those of the machine only if others can reach it."""
+    own = [] if host in _LOOPBACK else [socket.gethostname()]
+    return tuple(name.lower().rstrip(".") for name in ("localhost", host, *own, *more))
 
 
 def _keys(file: Path | None, variable: str) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from umpteen.serve.label_studio import label_studio_routes
 from umpteen.serve.learn_routes import learn_routes
 from umpteen.serve.limits import Limits
 from umpteen.serve.metrics import Watch
-from umpteen.serve.model_routes import model_routes, suggest_routes
+from umpteen.serve.model_routes import QuickSuggest, model_routes
 from umpteen.serve.models import Models
 from umpteen.serve.refusals import Refusal
-from umpteen.serve.security import Keys
+from umpteen.serve.security import Gate
 from umpteen.serve.server import Server, answer
 from umpteen.serve.settings import Settings
 
@@ -36,8 +36,8 @@ def create_app(models: Models, settings: Settings | None = None) -> FastAPI:
     )
     app.state.server = server
     refusals.register(app)
-    # the first that matches answers: suggestions, which are many; Annif's /v1/projects before names
-    for routes in (suggest_routes, annif_routes, model_routes, learn_routes, label_studio_routes):
+    # the first that matches answers: Annif's /v1/projects before names
+    for routes in (annif_routes, model_routes, learn_routes, label_studio_routes):
         app.include_router(routes(server))
     _add_health(app, server)
     _add_page(app)
@@ -48,14 +48,15 @@ def create_app(models: Models, settings: Settings | None = None) -> FastAPI:
 def _add_middleware(app: FastAPI, server: Server) -> None:
     """The last one that is added is the first that a request passes through."""
     settings = server.settings
+    app.add_middleware(QuickSuggest, server=server)
     app.add_middleware(Limits, settings=settings)
-    app.add_middleware(Keys, settings=settings)
+    app.add_middleware(Gate, settings=settings)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware, allow_origins=settings.origins, allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key"],
         )  # fmt: skip
-    app.add_middleware(Watch, metrics=server.metrics)
+    app.add_middleware(Watch, metrics=server.metrics, log=server.access_log)
 
 
 def _add_health(app: FastAPI, server: Server) -> None:
@@ -67,7 +68,7 @@ def _add_health(app: FastAPI, server: Server) -> None:
     async def ready() -> Response:
         if not server.is_ready:
             raise Refusal(503, "the server is starting or shutting down", {"Retry-After": "1"})
-        return answer({"status": "ready", "models": list(server.models)})
+        return answer({"status": "ready"})
 
     @app.get("/metrics", tags=["health"], summary="Metrics for Prometheus")
     async def metrics() -> Response:

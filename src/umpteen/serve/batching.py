@@ -1,9 +1,10 @@
 """Batches of texts from concurrent requests, from a bounded queue.
 
-While one batch is computed, the texts of other requests form the next one. If several requests
-arrived together, the next ones probably will: then a batch waits a moment for more. A single client
-never waits. A second thread starts if half a batch is waiting, since parts of a prediction use one
-core only, or if the first one is busy with a request of very many texts.
+While one batch is computed, the texts of other requests form the next one. A batch takes half of
+the texts that wait, so that one half is computed while the responses to the other half are written
+and the next requests are read. A second thread computes if at least 32 texts wait meanwhile, or if
+the first is busy with a request of very many texts. If several requests arrived together, the next
+ones probably will: then a batch waits a moment for more. A single client never waits.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from umpteen import parallel
 from umpteen.base import TopK
 from umpteen.serve.refusals import busy
 from umpteen.serve.settings import Settings
@@ -23,6 +25,8 @@ from umpteen.serve.snapshot import Snapshot, Tags
 from umpteen.tagger.thresholds import Threshold
 
 _THREADS = 2
+_FEW = 32  # texts that are not divided: computing them one by one takes longer
+_MANY = 256  # texts that are worth the work to spread them over all cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,7 @@ class Batcher:
         self._settings, self._observe = settings, observe
         self._queue: deque[Asked] = deque()
         self._n_waiting = self._n_answering = self._n_running = 0
-        self._came_together = False
+        self._n_before = 1  # texts in the last batch
         self._changed = asyncio.Event()
         self._threads = ThreadPoolExecutor(_THREADS, "umpteen-answers")
 
@@ -82,10 +86,9 @@ class Batcher:
             while not self._is_time():
                 self._changed.clear()
                 await self._changed.wait()
-            if self._came_together and self._n_waiting < self._settings.max_batch:
+            if self._n_waiting < self._n_before // 2:
                 await asyncio.sleep(self._settings.gather)
             batch = self._next()
-            self._came_together = len(batch) > 1
             if batch:
                 self._start(batch)
 
@@ -97,11 +100,11 @@ class Batcher:
         """Whether a batch can start."""
         most = self._settings.max_batch
         is_quiet = self._n_running == 0 or self._n_answering > most
-        n_needed = 1 if is_quiet else max(1, most // 2)
+        n_needed = 1 if is_quiet else _FEW
         return self._n_running < _THREADS and self._n_waiting >= n_needed
 
     def _start(self, batch: list[Asked]) -> None:
-        n_texts = sum(len(asked.texts) for asked in batch)
+        n_texts = self._n_before = sum(len(asked.texts) for asked in batch)
         self._observe(n_texts)
         self._count(1, n_texts)
         loop = asyncio.get_running_loop()
@@ -116,10 +119,11 @@ class Batcher:
     def _next(self) -> list[Asked]:
         """The requests that fit into the next batch; at least one."""
         batch: list[Asked] = []
-        n_texts = 0
+        n_texts, half = 0, max(_FEW, self._n_waiting // 2)
+        most = min(half, self._settings.max_batch)
         while self._queue:
             asked = self._queue[0]
-            if batch and n_texts + len(asked.texts) > self._settings.max_batch:
+            if batch and n_texts + len(asked.texts) > most:
                 return batch
             self._queue.popleft()
             self._n_waiting -= len(asked.texts)
@@ -155,7 +159,11 @@ def answer_together(batch: list[Asked], loop: asyncio.AbstractEventLoop) -> None
 def _predicted(together: list[Asked]) -> TopK:
     texts = [text for asked in together for text in asked.texts]
     snapshot = together[0].snapshot
-    return snapshot.answer(texts, snapshot.width(together[0].k))
+    width = snapshot.width(together[0].k)
+    if len(texts) > _MANY:
+        return snapshot.answer(texts, width)
+    with parallel.at_most(1):  # takes less CPU in total, and other requests need the other cores
+        return snapshot.answer(texts, width)
 
 
 def _groups(batch: list[Asked], key: Callable[[Asked], Any]) -> list[list[Asked]]:

@@ -1,12 +1,43 @@
-"""Connections of uvicorn, with limits on the size of request headers and on their time."""
+"""Connections of uvicorn: limits on request headers, and responses in one piece."""
 
-from asyncio import TimerHandle, Transport
+from asyncio import AbstractEventLoop, TimerHandle, Transport
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _LARGEST_HEAD = 64 * 1024  # bytes
 _PATIENCE = 20.0  # seconds until the head of a request is there
+
+
+class InOnePiece:
+    """A transport that sends the head and the body of a response together.
+
+    uvicorn writes them one after the other. Two calls of the system, and two packets that wake the
+    client, took a fifth of the time of a small response.
+    """
+
+    def __init__(self, transport: Transport, loop: AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._waiting: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Send data after what runs now, with whatever else is written until then."""
+        if not self._waiting:
+            self._loop.call_soon(self._send)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        """Send what waits, and close the connection."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting and not self._transport.is_closing():
+            self._transport.write(b"".join(waiting))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class Connection(HttpToolsProtocol):
@@ -18,7 +49,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for the first request, up to a limit."""
-        super().connection_made(transport)
+        super().connection_made(InOnePiece(transport, self.loop))  # type: ignore[arg-type]
         self._timer = self.loop.call_later(_PATIENCE, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -51,6 +82,12 @@ class Connection(HttpToolsProtocol):
         """Wait for the next request."""
         super().on_message_complete()
         self._in_head, self._n_head = True, 0
+
+    def on_response_complete(self) -> None:
+        """Close the connection if the rest of a refused request is still arriving, without end."""
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body:
+            self.transport.close()
 
     def _give_up(self) -> None:
         self._timer = None

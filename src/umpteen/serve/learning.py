@@ -1,7 +1,6 @@
 """Learning from the journal: a copy learns new corrections and is compared with the model."""
 
 import warnings
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from umpteen import storage
 from umpteen.errors import UmpteenError
 from umpteen.serve.evaluating import Check, compare_on_kept, compare_on_texts
+from umpteen.serve.exporting import latest
 from umpteen.serve.journal import Correction, read_corrections
 from umpteen.serve.versions import Version, Versions, now
 from umpteen.tagger import Tagger
@@ -51,7 +51,7 @@ def learn(state: Path, current: Version, last: int, validation: Path | None = No
         return nothing_to_learn(looked_at, "all new corrections are set aside for validation")
     before: Tagger = storage.load(versions.path(current.version))
     aside = latest(
-        one for one in recorded if one.is_for_validation and not current.is_undone(one.number)
+        one for one in recorded if one.is_for_validation and current.may_learn(one.number)
     )
     try:
         with warnings.catch_warnings():
@@ -59,12 +59,12 @@ def learn(state: Path, current: Version, last: int, validation: Path | None = No
             after = _taught(before, new)
             kept = compare_on_kept(before, new)
     except UmpteenError as problem:
-        refused = replace(looked_at, refused=current.refused + len(new))
+        refused = replace(looked_at, refused=current.refused + len(new))  # another model may learn
         return Outcome(now(), refused, len(new), applied=False, reason=str(problem))
     unseen = compare_on_texts(before, after, *_for_validation(aside, validation))
     reason = _verdict(unseen, kept)
     if reason is not None:
-        about = replace(looked_at, refused=current.refused + len(new))
+        about = current.refuse(last, len(new))
     else:
         learned = replace(
             looked_at, time=now(), parent=current.version, applied=current.applied + len(new)
@@ -76,12 +76,6 @@ def learn(state: Path, current: Version, last: int, validation: Path | None = No
 def nothing_to_learn(version: Version, why: str = "there are no new corrections") -> Outcome:
     """Return the outcome of learning without corrections to learn from."""
     return Outcome(now(), version, 0, applied=False, reason=f"nothing to learn: {why}")
-
-
-def latest(corrections: Iterable[Correction]) -> list[Correction]:
-    """Return the last correction of each text, in order of arrival."""
-    by_text = {one.text: one for one in corrections}
-    return sorted(by_text.values(), key=lambda one: one.number)
 
 
 def _taught(before: Tagger, new: list[Correction]) -> Tagger:

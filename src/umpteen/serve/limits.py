@@ -2,10 +2,10 @@
 
 import asyncio
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from umpteen.serve.refusals import Refusal, busy
+from umpteen.serve.security import header
 from umpteen.serve.settings import Settings
 
 _CLOSE = {"Connection": "close"}  # what is still being sent is not read
@@ -33,7 +33,7 @@ class Limits:
             await send(message)
 
         try:
-            self._check_length(Headers(scope=scope))
+            self._check_length(header(scope, b"content-length"))
             async with asyncio.timeout(self._settings.timeout):
                 await self._app(scope, body.receive, send_on)
         except TimeoutError:
@@ -53,8 +53,7 @@ class Limits:
         if self._n_bytes > _BODIES * self._settings.max_body:
             raise busy()
 
-    def _check_length(self, headers: Headers) -> None:
-        length = headers.get("content-length", "")
+    def _check_length(self, length: str) -> None:
         if length.isdecimal() and len(length) < 20:
             self._check_size(int(length))
 
@@ -70,6 +69,18 @@ class Limits:
             return Refusal(408, f"the request did not arrive within {seconds}", _CLOSE)
         reason = f"the request took longer than {seconds}: try again later, or send fewer texts"
         return Refusal(503, reason, {"Retry-After": "1"})
+
+
+async def whole_body(receive: Receive) -> bytes | None:
+    """Return the body of a request, or None if the client went away."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 class _Body:

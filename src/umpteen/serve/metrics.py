@@ -1,7 +1,5 @@
-"""Metrics for Prometheus, and one log line for each request."""
+"""Metrics for Prometheus, measured for each request."""
 
-import json
-import logging
 import time
 from collections.abc import Callable, Iterable
 
@@ -11,9 +9,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from umpteen.serve.access_log import AccessLog
 from umpteen.serve.models import Models
 
-_LOG = logging.getLogger("umpteen.serve.access")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _TEXTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -43,6 +41,17 @@ class Metrics:
             n_waiting
         )
         self.registry.register(_OfModels(models))
+        self._of_route: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """Count a request; there are few routes and statuses, so their counters are kept."""
+        found = self._of_route.get((route, status))
+        if found is None:
+            found = self.requests.labels(route, status), self.seconds.labels(route)
+            self._of_route[route, status] = found
+        requests, times = found
+        requests.inc()
+        times.observe(seconds)
 
     def response(self) -> Response:
         """Return all metrics in the format of Prometheus."""
@@ -63,6 +72,9 @@ class _OfModels:
         corrections = GaugeMetricFamily(
             "umpteen_corrections", "Corrections in the journal.", labels=["model", "state"]
         )
+        damaged = GaugeMetricFamily(
+            "umpteen_damaged_versions", "Versions that could not be loaded.", labels=["model"]
+        )
         for model in self._models.values():
             version.add_metric([model.name, model.snapshot.version], 1)
             labels.add_metric([model.name], model.snapshot.n_labels)
@@ -71,14 +83,15 @@ class _OfModels:
                 corrections.add_metric([model.name, "pending"], model.state.n_pending(current))
                 corrections.add_metric([model.name, "applied"], current.applied)
                 corrections.add_metric([model.name, "refused"], current.refused)
-        return [version, labels, corrections]
+                damaged.add_metric([model.name], len(model.state.versions.damaged()))
+        return [version, labels, corrections, damaged]
 
 
 class Watch:
     """Middleware that measures and logs every request, without its texts."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, metrics: Metrics, log: AccessLog) -> None:
+        self._app, self._metrics, self._log = app, metrics, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and record its status and time."""
@@ -99,18 +112,7 @@ class Watch:
             status = 500
             raise
         finally:
-            self._note(scope, status, time.perf_counter() - start)
-
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", "other")
-        self._metrics.requests.labels(route, status).inc()
-        self._metrics.seconds.labels(route).observe(seconds)
-        if not _LOG.isEnabledFor(logging.INFO):
-            return
-        client = scope.get("client") or ("-",)
-        path = json.dumps(scope["path"])[1:-1]  # no line breaks
-        noted = {
-            "method": scope["method"], "path": path, "status": status,
-            "ms": round(1000 * seconds, 1), "client": client[0],
-        }  # fmt: skip
-        _LOG.info("%s %s %d %.1f ms %s", *noted.values(), extra={"noted": noted})
+            seconds = time.perf_counter() - start
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.count(route, status, seconds)
+            self._log.note(scope, status, seconds)

@@ -1,5 +1,6 @@
 """The served models by name; each can be replaced while requests run."""
 
+import logging
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from umpteen.errors import ParameterError
+from umpteen.errors import ParameterError, UmpteenError
 from umpteen.serve.learning import Outcome
 from umpteen.serve.refusals import Refusal
-from umpteen.serve.snapshot import Snapshot
+from umpteen.serve.snapshot import Snapshot, content_hash
 from umpteen.serve.state import State
 from umpteen.serve.versions import Version
 
+_LOG = logging.getLogger("umpteen.serve")
 RESERVED = ("projects",)  # of Annif's routes
 _NAME = re.compile(r"[\w.+-]{1,100}")
 
@@ -29,7 +31,10 @@ class ServedModel:
         self.name, self.folder, self.state = name, folder, state
         self._changing = threading.RLock()
         self.current = Version("", "") if state is None else state.versions.current(folder)
-        self.snapshot = self._load(self.current)
+        try:
+            self.snapshot = self._load(self.current)
+        except (UmpteenError, OSError) as problem:
+            self.snapshot = self._load_trained(problem)
 
     @property
     def learns(self) -> bool:
@@ -94,6 +99,21 @@ class ServedModel:
             return Snapshot.load(self.name, self.folder)
         loaded = Snapshot.load(self.name, self.state.versions.path(version.version))
         return replace(loaded, trained=version.time)
+
+    def _load_trained(self, problem: Exception) -> Snapshot:
+        """Load the model in its folder if a version that learned from corrections is damaged."""
+        damaged = self.current.version
+        if self.state is None or damaged == content_hash(self.folder):
+            raise problem
+        intact = Snapshot.load(self.name, self.folder)  # or the server does not start
+        self.state.versions.set_aside(damaged)
+        self.current = self.state.versions.adopt(self.folder)
+        _LOG.error(
+            "%s: VERSION %s IS DAMAGED (%s). The model that was trained, %s, answers instead, and "
+            "learns the corrections in the journal again. The damaged files are in %s.",
+            self.name, damaged, problem, intact.version, self.state.folder / "versions",
+        )  # fmt: skip
+        return intact
 
     def _swap(self, snapshot: Snapshot, current: Version) -> bool:
         changed = snapshot.version != self.snapshot.version

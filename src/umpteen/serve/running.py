@@ -95,22 +95,27 @@ def _reload(model: ServedModel) -> None:
 
 def start_logging(as_json: bool) -> None:
     """Send log lines to stderr, each with the time."""
-    handler = logging.StreamHandler(sys.stderr)
-    plain = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S")
-    handler.setFormatter(_JsonLines() if as_json else plain)
-    for name in ("umpteen.serve", "uvicorn"):
-        logger = logging.getLogger(name)
+    timed = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    usual = _JsonLines() if as_json else timed
+    of_access = logging.Formatter("%(message)s")  # whole lines, with their times
+    for name, level, formatter in (
+        ("umpteen.serve", logging.INFO, usual),
+        ("umpteen.serve.access", logging.INFO, of_access),
+        ("uvicorn", logging.WARNING, usual),
+    ):
+        handler, logger = logging.StreamHandler(sys.stderr), logging.getLogger(name)
+        handler.setFormatter(formatter)
         logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.INFO if name == "umpteen.serve" else logging.WARNING)
+        logger.setLevel(level)
 
 
 class _JsonLines(logging.Formatter):
     """A line of JSON for each record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        content = getattr(record, "noted", None) or {"message": super().format(record)}
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        return json.dumps({"time": time, "level": record.levelname, **content})
+        content = {"time": time, "level": record.levelname, "message": super().format(record)}
+        return json.dumps(content)
 
 
 def _allow_many_files() -> None:

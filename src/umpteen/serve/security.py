@@ -1,7 +1,9 @@
-"""API keys: who may read and who may teach."""
+"""Who may read and who may teach: names of this server, API keys, and pages of other hosts."""
 
 import hmac
+import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -10,14 +12,17 @@ from umpteen.errors import ParameterError
 from umpteen.serve.refusals import Refusal
 from umpteen.serve.settings import Settings
 
-_OPEN = ("/livez", "/readyz", "/health", "/", "/docs", "/openapi.json")
+_HEALTH = ("/livez", "/readyz")
+_OPEN = (*_HEALTH, "/health", "/", "/docs", "/openapi.json")
 _OPEN_FOLDERS = ("/page/",)
 _TEACHING = ("learn", "apply", "reload", "rollback", "webhook")  # the last part of a path
 _SHORTEST = 8
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(:\d*)?", re.IGNORECASE)
+EVERY_HOST = "*"
 
 
-class Keys:
-    """Middleware that refuses requests without a valid key: `Authorization: Bearer KEY`."""
+class Gate:
+    """Middleware that refuses requests for another host, and requests without a valid key."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
@@ -25,21 +30,27 @@ class Keys:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on if its key allows it."""
         if scope["type"] == "http":
-            refusal = self._refusal(scope["path"], Headers(scope=scope))
+            refusal = self._refusal(scope["path"], scope)
             if refusal is not None:
                 await refusal.response()(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _refusal(self, path: str, headers: Headers) -> Refusal | None:
+    def _refusal(self, path: str, scope: Scope) -> Refusal | None:
+        host = header(scope, b"host")
+        if path not in _HEALTH and not is_own_host(host, self._settings.hosts):
+            name = host[:100].encode("ascii", "replace").decode()
+            return Refusal(421, f"this server is not {name!r}: allow the name with --allow-host")
         if path in _OPEN or path.startswith(_OPEN_FOLDERS):
             return None
         # Starlette's routes end in $, which a line break may follow
         teaches = path.rstrip("/\n").rpartition("/")[2] in _TEACHING
-        if teaches and self._is_foreign(headers):
+        if teaches and self._is_foreign(Headers(scope=scope)):
             return Refusal(403, "pages of another host may not teach: allow the host with --origin")
         readers, teachers = self._settings.read_keys, self._settings.learn_keys
-        key = _key(headers)
+        if not readers and not teachers:
+            return None
+        key = _key(Headers(scope=scope))
         may_teach = is_one_of(key, teachers) if teachers else is_one_of(key, readers) or not readers
         may_read = not readers or is_one_of(key, readers) or may_teach
         if may_teach or (may_read and not teaches):
@@ -57,6 +68,38 @@ class Keys:
         else:  # browsers send it only to https and to the machine itself
             is_cross = origin is not None and origin.partition("://")[2] != headers.get("host")
         return is_cross and origin not in self._settings.origins
+
+
+def header(scope: Scope, name: bytes) -> str:
+    """Return the first header with a name, or nothing; quicker than `Headers`."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return str(value, "latin-1")
+    return ""
+
+
+def is_own_host(given: str, allowed: tuple[str, ...]) -> bool:
+    """Return whether a `Host` header is an allowed name or any address; without one, it is.
+
+    A page can let the name of its own host point to this machine (DNS rebinding). The browser then
+    takes this server for that host, but it still sends the name, never an address.
+
+    >>> [is_own_host(host, ("localhost",)) for host in ("LOCALHOST:8000", "[::1]", "evil.example")]
+    [True, True, False]
+    """
+    if not given or EVERY_HOST in allowed:
+        return True
+    found = _HOST.fullmatch(given)
+    name = found[1].lower().rstrip(".") if found else ""
+    return bool(name) and (name in allowed or _is_address(name.strip("[]")))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def is_one_of(key: str, keys: Iterable[str]) -> bool:

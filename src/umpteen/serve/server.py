@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from fastapi import FastAPI, Response
 from pydantic_core import to_json
 
+from umpteen.serve.access_log import AccessLog
 from umpteen.serve.batching import Batcher
 from umpteen.serve.journal import Correction
 from umpteen.serve.metrics import Metrics
@@ -36,6 +37,7 @@ class Server:
         self.metrics = Metrics(models, lambda: self.batcher.n_waiting)
         self.batcher = Batcher(settings, self.metrics.batch.observe)
         self.teacher = Teacher(models.values(), settings)
+        self.access_log = AccessLog(settings.log_json)
         self.is_ready = False
         self._aside = ThreadPoolExecutor(1, "umpteen-aside")
         self._n_aside = 0
@@ -60,7 +62,8 @@ class Server:
         try:
             return await asyncio.to_thread(journal.append, corrections, version)
         except OSError:
-            raise Refusal(507, _NO_ROOM) from None
+            _LOG.exception("%s: corrections cannot be written", model.name)
+            raise Refusal(503, _NO_ROOM, {"Retry-After": "60"}) from None
 
     def check_texts(self, texts: list[str]) -> None:
         """Refuse too many texts, and texts that are too long."""
@@ -99,6 +102,7 @@ class Server:
                     await task
             self.batcher.close()
             self._aside.shutdown(wait=False, cancel_futures=True)
+            self.access_log.write()
 
 
 def answer(content: Any, status: int = 200) -> Response:

@@ -21,6 +21,7 @@ class Settings:
     timeout : how long a request may take, its body included.
     read_keys, learn_keys : API keys for reading, and for reading and teaching. Without
         `read_keys`, everybody may read; without `learn_keys`, whoever may read may teach.
+    hosts : names of this server in requests, apart from addresses; `"*"` allows every name.
     origins : other hosts whose web pages may send requests (CORS).
     learns : whether the server accepts corrections.
     learn_after, learn_within : number of corrections, or seconds after the first of them, after
@@ -39,6 +40,7 @@ class Settings:
     timeout: float = 30.0
     read_keys: tuple[str, ...] = field(default=(), repr=False)
     learn_keys: tuple[str, ...] = field(default=(), repr=False)
+    hosts: tuple[str, ...] = ("localhost",)
     origins: tuple[str, ...] = ()
     learns: bool = True
     learn_after: int = 50

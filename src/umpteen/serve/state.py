@@ -66,6 +66,7 @@ class State:
             "pending": self.n_pending(current),
             "applied": current.applied,
             "refused": current.refused,
+            "damaged": self.versions.damaged(),
             "curve": list(_points(self.attempts())),
             "most_corrected": self.journal.tally.most(20),
         }

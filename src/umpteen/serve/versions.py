@@ -19,6 +19,7 @@ from umpteen.serve.snapshot import content_hash, saved_at
 from umpteen.storage.folder import read_manifest
 
 _ABOUT, _MODEL = "about.json", "model"
+_DAMAGED = ".damaged"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Version:
     """A model and what it has learned from the journal.
 
     Corrections up to number `position` were processed: `applied` of them were learned, `refused`
-    were not, as the model got worse. A rollback undid those in the ranges `undone` (first, last).
+    were not, as the model got worse. Corrections in the ranges `undone` (first, last), by a
+    rollback, and `left_out`, as they were refused, are never learned.
     """
 
     version: str
@@ -36,12 +38,14 @@ class Version:
     applied: int = 0
     refused: int = 0
     undone: list[tuple[int, int]] = field(default_factory=list)
+    left_out: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Version":
         """Return the version of a record on disk; unknown fields of later releases are ignored."""
         given = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
-        given["undone"] = [(int(first), int(last)) for first, last in given.get("undone", [])]
+        for name in ("undone", "left_out"):
+            given[name] = [(int(first), int(last)) for first, last in given.get(name, [])]
         return cls(**given)
 
     @classmethod
@@ -57,18 +61,26 @@ class Version:
 
     def waits(self, number: int) -> bool:
         """Return whether a correction is still to be processed."""
-        return number > self.position and not self.is_undone(number)
+        return number > self.position and self.may_learn(number)
 
     def n_waiting(self, last: int) -> int:
-        """Return how many corrections up to number `last` are still to be looked at."""
-        undone = sum(
-            max(0, min(end, last) - max(first, self.position + 1) + 1) for first, end in self.undone
-        )
-        return max(0, last - self.position - undone)
+        """Return how many corrections up to number `last` are still to be processed."""
+        n, start = 0, self.position + 1
+        for first, end in sorted([*self.undone, *self.left_out, (last + 1, last + 1)]):
+            n += max(0, min(first, last + 1) - start)
+            start = max(start, end + 1)
+        return n
 
-    def is_undone(self, number: int) -> bool:
-        """Return whether a rollback undid a correction."""
-        return any(first <= number <= last for first, last in self.undone)
+    def may_learn(self, number: int) -> bool:
+        """Return whether a correction was neither undone nor refused."""
+        return not any(first <= number <= last for first, last in (*self.undone, *self.left_out))
+
+    def refuse(self, last: int, n_corrections: int) -> "Version":
+        """Return this version after corrections up to number `last` were refused."""
+        return replace(
+            self, position=last, refused=self.refused + n_corrections,
+            left_out=[*self.left_out, (self.position + 1, last)],
+        )  # fmt: skip
 
 
 class Versions:
@@ -90,7 +102,8 @@ class Versions:
 
     def all(self) -> list[Version]:
         """Return all versions, oldest first."""
-        found = (read_json(path) for path in self._folder.glob(f"[!.]*/{_ABOUT}"))
+        paths = self._folder.glob(f"[!.]*/{_ABOUT}")
+        found = (read_json(path) for path in paths if not path.parent.name.endswith(_DAMAGED))
         found_versions = filter(None, (Version.read(one) for one in found))
         return sorted(found_versions, key=lambda one: one.time)
 
@@ -107,17 +120,33 @@ class Versions:
     def adopt(self, model: Path) -> Version:
         """Make a newly trained model the current version.
 
-        All corrections are processed again, except those that were undone.
+        All corrections are processed again, except those that were undone or refused.
         """
         before = Version.read((read_json(self._current) or {}).get("version"))
         fresh = Version("", saved_at(model), before.version if before else None)
         version = self._known(content_hash(model)) or self.add(
             lambda place: _link(model, place), fresh
         )
-        undone = before.undone if before else []
-        version = replace(version, position=0, applied=0, refused=0, undone=undone)
+        version = replace(version, position=0, applied=0, refused=0, undone=[], left_out=[])
+        if before:
+            version = replace(
+                version, undone=before.undone, left_out=before.left_out,
+                refused=sum(last - first + 1 for first, last in before.left_out),
+            )  # fmt: skip
         self.choose(version, model)
         return version
+
+    def set_aside(self, version: str) -> None:
+        """Keep a damaged version for whoever wants to look into it, but never use it again."""
+        aside = self._folder / f"{version}{_DAMAGED}"
+        shutil.rmtree(aside, ignore_errors=True)
+        if (self._folder / version).exists():
+            os.replace(self._folder / version, aside)
+        sync_folder(self._folder)
+
+    def damaged(self) -> list[str]:
+        """Return the versions that were set aside, until someone removes their folders."""
+        return sorted(one.name.removesuffix(_DAMAGED) for one in self._folder.glob(f"*{_DAMAGED}"))
 
     def add(self, save: Callable[[Path], None], about: Version) -> Version:
         """Add a version that `save` writes, as a whole or not at all."""

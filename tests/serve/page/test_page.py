@@ -154,6 +154,12 @@ def test_nothing_is_inline_so_that_a_strict_policy_suffices():
     assert not re.search(r"<style|<script(?! type=\"module\" src)| style=| on\w+=", page)
 
 
+COVERED = """() => [...document.querySelectorAll(".keys button")].filter((button) => {
+    const { x, y, width, height } = button.getBoundingClientRect();
+    return !button.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+}).map((button) => button.textContent)"""
+
+
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_nothing_is_wider_than_a_phone(person, tmp_path, width):
     page = person.open()
@@ -165,6 +171,8 @@ def test_nothing_is_wider_than_a_phone(person, tmp_path, width):
             fill_review(page, tmp_path)
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"{view} is {wide} px too wide"
+        if view == "review" and width < 500:
+            assert page.evaluate(COVERED) == []
 
 
 @pytest.fixture(scope="module")
@@ -217,15 +225,17 @@ def changed_model(person, **changes):
     return person.open("model")
 
 
-def test_corrections_that_were_refused_are_told_with_the_reason(person):
+def test_refused_corrections_are_told_with_the_reason_and_damaged_versions_too(person):
     curve = [
         {"corrections": 50, "score": 0.5, "before": 0.4, "applied": True, "reason": None},
         {"corrections": 90, "score": 0.3, "before": 0.5, "applied": False, "reason": "worse"},
     ]
-    page = changed_model(person, learning={"corrections": 90, "refused": 40, "curve": curve})
-    expect(page.locator(".note")).to_have_text(
-        "The last corrections were recorded but not applied: worse"
-    )
+    learning = {"corrections": 90, "refused": 40, "curve": curve, "damaged": ["e7d9634c2339"]}
+    page = changed_model(person, learning=learning)
+    expect(page.locator(".note")).to_have_text([
+        "Damaged and not used: version e7d9634c2339",
+        "The last corrections were recorded but not applied: worse",
+    ])  # fmt: skip
     expect(page.locator("figure")).to_contain_text("51.0\u00a0%")
     expect(page.locator("figure")).to_contain_text("29.0\u00a0%")
     assert page.locator("svg .refused.dots").get_attribute("d").count("M") == 1

@@ -1,4 +1,4 @@
-// Model: what it is, how good it is, what it has learned; and the way back.
+// Model: what it is, how good it is, what it has learned.
 
 import { lineChart } from "./chart.js";
 import { announce, attempt, count, find, isSure, make, on, percent, write } from "./dom.js";
@@ -61,7 +61,7 @@ function quality(report) {
 function learning(known) {
 	const title = "Learning from corrections";
 	if (!known) return card(title, make("p.quiet", "This server does not accept corrections."));
-	const { corrections, pending, applied, refused, running, curve } = known;
+	const { corrections, pending, applied, refused, running, curve, damaged } = known;
 	const apply = button(running ? "Learning …" : "Apply pending corrections now", () => {
 		apply.disabled = true;
 		act("/apply", {});
@@ -70,11 +70,12 @@ function learning(known) {
 	const reason = curve.at(-1)?.reason;
 	return card(title,
 		facts({ Corrections: count(corrections), Applied: count(applied), Pending: count(pending), Refused: count(refused) }),
+		damaged.length ? make("p.note", `Damaged and not used: version ${damaged.join(", ")}`) : "",
 		reason ? make("p.note", `The last corrections were recorded but not applied: ${reason}`) : "",
 		learningCurve(curve.filter(({ score }) => score !== null)), make("p.actions", apply));
 }
 
-/** Grey is the model before each update, on the same texts, whose number grows. */
+/** Grey is the model before each update, on the same texts. */
 function learningCurve(curve) {
 	if (!curve.length) return make("p.quiet", "There are no scores yet.");
 	const points = (key, isWanted) => curve.filter(isWanted).map((one) => [one.corrections, one[key]]);
