@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from umpteen.ensemble.boosted_trees import BoostedTrees
 from umpteen.kernels.boosting import boost
 from umpteen.kernels.joining import join_answers
+from umpteen.ranking import BoostedTrees
 
 
 def joined(labels, scores):
@@ -91,7 +91,7 @@ def test_trees_are_those_of_newton_boosting():
     random = np.random.default_rng(0)
     bins = random.integers(0, 8, (300, 3)).astype(np.uint8)
     targets = (bins[:, 0] + bins[:, 1] + random.normal(size=300) > 8).astype(float)
-    features, cuts, values = boost(bins, targets, 8, 5, 2, 0.3, -0.5)
+    features, cuts, values = boost(bins, targets, 8, 5, 2, 0.3, np.full(300, -0.5))
     expected = boosted(bins, targets, 8, 5, 2, 0.3, -0.5)
     for tree, (questions, leaves) in enumerate(expected):
         assert list(zip(features[tree].tolist(), cuts[tree].tolist(), strict=True)) == questions

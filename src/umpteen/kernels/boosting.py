@@ -12,10 +12,11 @@ _LEAST_CURVATURE = 2.0  # of a leaf that a question may make, on each side
 
 
 @kernel
-def boost(bins, targets, n_bins, n_trees, depth, rate, base):
+def boost(bins, targets, n_bins, n_trees, depth, rate, margins):
     """Fit trees to binned features `(rows, features)` uint8 and targets `(rows,)` 0 / 1.
 
-    Each tree is a Newton step of the logistic loss, times `rate`. Returns the asked features and
+    Each tree is a Newton step of the logistic loss, times `rate`, from the log-odds `margins`
+    `(rows,)`, which are changed to those of all trees. Returns the asked features and
     the largest bins that answer no, both `(trees, depth)`, and the values `(trees, 2^depth)`. Costs
     two additions per row, feature and layer.
     """
@@ -23,7 +24,6 @@ def boost(bins, targets, n_bins, n_trees, depth, rate, base):
     features = np.zeros((n_trees, depth), np.int32)
     cuts = np.zeros((n_trees, depth), np.int32)
     values = np.zeros((n_trees, 1 << depth), np.float64)
-    margins = np.full(n, base)
     leaf = np.zeros(n, np.int32)
     slopes = np.empty(n)
     curves = np.empty(n)

@@ -15,7 +15,7 @@ from umpteen.base import Estimates, Explains, MatchesLabelNames, TopK
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
 from umpteen.linear.label_changes import LabelChanges
-from umpteen.linear.label_texts import LabelTexts, NameFeatures, ValidatedTexts, choose
+from umpteen.linear.label_texts import LabelTexts, NameFeatures
 from umpteen.linear.recipe import PLAIN, TreeRecipe, upgrade_from_1
 from umpteen.linear.resources import Estimate, check_budget, estimate_fit
 from umpteen.linear.search import (
@@ -28,6 +28,7 @@ from umpteen.linear.search import (
 )
 from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree
+from umpteen.linear.weighing import ValidatedTexts, choose
 from umpteen.progress import Verbose, progress_bar
 from umpteen.splitting import validation_split
 from umpteen.storage import storable

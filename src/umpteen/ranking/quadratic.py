@@ -7,7 +7,7 @@ learned from a validation split.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -62,13 +62,17 @@ class QuadraticRanker:
         evidence: FloatArray,
         relevant: npt.NDArray[np.bool_],
         n_candidates: npt.NDArray[np.integer],
+        near: "QuadraticRanker | None" = None,
     ) -> "QuadraticRanker":
-        """Fit by Newton's method to evidence (pairs, columns); each sample's pairs are in a row."""
+        """Fit by Newton's method to evidence (pairs, columns); each sample's pairs are in a row.
+
+        It is faster if it starts from a ranker of similar evidence, `near`.
+        """
         means, scales = evidence.mean(axis=0), evidence.std(axis=0)
         scales = np.where(scales > 0, scales, 1).astype(np.float32)
         pairs = _Pairs(evidence, relevant, n_candidates, means, scales)
         with parallel.one_thread_each:  # threads of BLAS wait for a busy core for seconds
-            weights = pairs.likeliest_weights()
+            weights = pairs.teaching().likeliest_weights(None if near is None else near.weights)
             shift, scale = _as_probabilities(pairs.scores(weights), relevant)
         return cls(
             means.astype(np.float32), scales, np.r_[shift, scale * weights].astype(np.float32)
@@ -91,10 +95,22 @@ class _Pairs:
     means: FloatArray
     scales: FloatArray
 
-    def likeliest_weights(self) -> Doubles:
+    def teaching(self) -> "_Pairs":
+        """Return the pairs of samples that have a relevant one: weights do not depend on others."""
+        sample = np.repeat(np.arange(len(self.n_candidates)), self.n_candidates)
+        has_relevant = np.bincount(sample[self.relevant], minlength=len(self.n_candidates)) > 0
+        kept = has_relevant[sample]
+        return replace(
+            self, evidence=self.evidence[kept], relevant=self.relevant[kept],
+            n_candidates=self.n_candidates[has_relevant],
+        )  # fmt: skip
+
+    def likeliest_weights(self, near: FloatArray | None = None) -> Doubles:
         """Return the weights of the least loss, by Newton's method."""
         n_columns = self.evidence.shape[1]
         weights = np.zeros(n_columns * (n_columns + 3) // 2)
+        if near is not None:
+            weights += near[1:]
         loss = self.loss(weights)
         for _ in range(_STEPS):
             step = self.newton(weights)
