@@ -116,9 +116,13 @@ def _summarize(
     size = size_on_disk(folder)
     figures = {"model": str(folder), "samples": len(samples), "labels": _n_labels(model)}
     if wants_json(json):
-        show({**figures, "seconds": round(seconds, 3), "bytes": size, **_validation(model)}, json)
+        chosen = getattr(model, "chosen", {})
+        figures |= {"seconds": round(seconds, 3), "bytes": size, **_validation(model)}
+        show(figures | ({"chosen": chosen} if chosen else {}), json)
         return
     shown = {"time": readable_time(seconds), "size": readable_size(size)}
+    if chosen := getattr(model, "chosen", {}):
+        shown["chosen"] = ", ".join(f"{key} {value}" for key, value in chosen.items())
     if validation := _validation(model):
         shown["first label right"] = "{:.1%} of {:,} texts for validation".format(
             *validation.values()

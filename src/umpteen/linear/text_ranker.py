@@ -14,6 +14,7 @@ from umpteen.storage import Shape, Sizes, storable
 
 _LEAST, _MOST = 1e-30, 1 - 1e-7  # probabilities in 32 bits that have log-odds
 _TRUSTED = 0.5  # of the logarithm of the tree's score: what boosted trees start from
+_DEPTH, _STRIDE = 3, 4  # of boosted trees: as good as depth 4 from all pairs, in a quarter of time
 
 FloatArray = npt.NDArray[np.float32]
 Limits = npt.NDArray[np.float32]  # the least and the largest evidence of each kind
@@ -58,7 +59,9 @@ class TextRanker:
         quadratic = QuadraticRanker.fitted(
             evidence, relevant, n_candidates, None if near is None else near.quadratic
         )
-        trees = BoostedTrees.fitted(evidence, relevant, _offsets(evidence))
+        trees = BoostedTrees.fitted(
+            evidence, relevant, _offsets(evidence), depth=_DEPTH, stride=_STRIDE
+        )
         return cls(quadratic, np.stack([evidence.min(axis=0), evidence.max(axis=0)]), trees)
 
     def probabilities(self, evidence: FloatArray) -> FloatArray:

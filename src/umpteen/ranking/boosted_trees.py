@@ -12,7 +12,7 @@ from scipy.special import expit
 from umpteen.kernels.boosting import boost, boosted_margins
 from umpteen.storage import Index, Shape, Size, Sizes, storable
 
-_N_BINS, _N_TREES, _DEPTH, _RATE = 64, 100, 4, 0.1
+_N_BINS, _N_TREES, _RATE = 64, 100, 0.1
 _DEEPEST = 16
 
 FloatArray = npt.NDArray[np.float32]
@@ -22,7 +22,7 @@ Doubles = npt.NDArray[np.float64]
 @storable
 @dataclass(frozen=True, eq=False)
 class BoostedTrees:
-    """The probability that a candidate is relevant, a sum of symmetric trees of depth 4.
+    """The probability that a candidate is relevant, a sum of symmetric trees.
 
     >>> rows = np.linspace(0, 1, 2_000, dtype=np.float32)[:, None]
     >>> trees = BoostedTrees.fitted(rows, rows[:, 0] > 0.5)
@@ -45,11 +45,13 @@ class BoostedTrees:
 
     @classmethod
     def fitted(
-        cls, rows: FloatArray, relevant: npt.NDArray[np.bool_], offsets: Doubles | None = None
-    ) -> "BoostedTrees":
+        cls, rows: FloatArray, relevant: npt.NDArray[np.bool_], offsets: Doubles | None = None, *,
+        depth: int = 4, stride: int = 1,
+    ) -> "BoostedTrees":  # fmt: skip
         """Learn from the evidence `(pairs, features)` for candidates, and which are relevant.
 
-        With `offsets`, the trees learn what has to be added to them: see `log_odds`.
+        With `offsets`, the trees learn what has to be added to them: see `log_odds`. Each tree
+        learns from every `stride`-th pair.
         """
         inner = np.linspace(0, 1, _N_BINS + 1)[1:-1]
         edges = [np.unique(np.quantile(column, inner, method="inverted_cdf")) for column in rows.T]
@@ -63,8 +65,9 @@ class BoostedTrees:
         else:
             base = float(brentq(lambda by: expit(offsets + by).mean() - share, -1e3, 1e3))
         features, cuts, values = boost(
-            bins, relevant.astype(np.float64), _N_BINS, _N_TREES, _DEPTH, _RATE, base + offsets
-        )
+            bins, relevant.astype(np.float64), _N_BINS, _N_TREES, depth, _RATE, base + offsets,
+            stride,
+        )  # fmt: skip
         ends = np.array([np.append(e, np.full(_N_BINS - len(e), np.inf)) for e in edges])
         return cls(features, ends[features, cuts].astype(np.float32), values, base, rows.shape[1])
 

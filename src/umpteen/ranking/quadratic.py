@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 _RIDGE = 2e-3  # per relevant pair
 _STEPS = 25
-_CLOSE = 1e-4
+_CLOSE, _LEAST = 1e-2, 1e-4  # the step after a close one would be of its square
 _BLOCK = 65_536  # pairs, or a few more
 _UNRESTRAINED = 1e6
 
@@ -114,13 +114,16 @@ class _Pairs:
         loss = self.loss(weights)
         for _ in range(_STEPS):
             step = self.newton(weights)
+            is_last = np.abs(step).max() < _CLOSE
             moved = self.loss(weights - step)
-            while moved > loss and np.abs(step).max() >= _CLOSE:  # too far: half the step
+            while moved > loss and np.abs(step).max() >= _LEAST:  # too far: half the step
                 step /= 2
                 moved = self.loss(weights - step)
-            if np.abs(step).max() < _CLOSE:
+            if moved > loss:
                 break
             weights, loss = weights - step, moved
+            if is_last:
+                break
         return weights
 
     def loss(self, weights: Doubles) -> float:
@@ -145,7 +148,7 @@ class _Pairs:
             expected = shares * _spread(n_relevant, begins, n)
             means = np.add.reduceat(terms * shares[:, None], begins, axis=0)  # (samples, terms)
             slope += terms.T @ (expected - relevant)
-            curve += (terms * expected[:, None]).T @ terms - (means * n_relevant[:, None]).T @ means
+            curve += _gram(terms, expected) - _gram(means, n_relevant)
         return np.asarray(np.linalg.solve(curve, slope))
 
     def scores(self, weights: Doubles) -> Doubles:
@@ -167,6 +170,12 @@ class _Pairs:
             terms = quadratic_terms(self.evidence[rows], self.means, self.scales)[:, 1:]
             yield terms, self.relevant[rows].astype(float), begins[first:last] - begins[first]
             first = last
+
+
+def _gram(rows: Doubles, weights: Doubles) -> Doubles:
+    """The sum of weighted products of each row with itself; numpy computes one half of them."""
+    scaled = rows * np.sqrt(weights)[:, None]
+    return scaled.T @ scaled
 
 
 def _spread(values: Doubles, begins: npt.NDArray[np.int64], n: int) -> Doubles:
