@@ -162,6 +162,28 @@ def test_stems_are_chosen_where_they_help():
     assert tagger.score(texts, labels) > plain.score(texts, labels)
 
 
+def without_spaces(n, seed):
+    """Labels are three letters in a row; every pair of letters is also elsewhere."""
+    random = np.random.default_rng(seed)
+    letters = list("的一是不了人我在有他")
+    labels = ["".join(random.permutation(letters)[:3]) for _ in range(n)]
+    texts = [
+        "".join(random.choice(letters, 9)) + own + "".join(random.choice(letters, 9))
+        for own in labels
+    ]
+    return texts, [[own] for own in labels]
+
+
+def test_sequences_of_letters_are_chosen_where_words_are_not_separated():
+    tagger = Tagger().fit(*without_spaces(3_000, 0))
+    assert list(tagger.trials_)[:2] == ["words", "characters"]
+    assert tagger.chosen["forms"] == "characters"
+    assert tagger.chosen["language"] == "zh"
+    plain = Tagger(language=None).fit(*without_spaces(3_000, 0))
+    test = without_spaces(300, 1)
+    assert tagger.score(*test) > plain.score(*test)
+
+
 def test_an_unknown_language_is_refused():
     with pytest.raises(ParameterError, match="xx"):
         Tagger(language="xx").fit(TEXTS, LABELS)

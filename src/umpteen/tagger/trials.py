@@ -17,7 +17,7 @@ from umpteen.tagger.described_labels import FEWEST_TEXTS, DescribedLabels
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.vectorizing import read_texts
 from umpteen.text import Vectorizer
-from umpteen.text.languages import main_languages
+from umpteen.text.languages import UNSPACED, main_languages, unspaced_language
 from umpteen.validation import as_csr
 
 _CHARACTERS = 5_000_000  # of the texts that decide, at most
@@ -53,7 +53,10 @@ class Trials:
         """Draw texts, unless no language is wanted or there are too few to choose by."""
         if language is None or len(texts) < FEWEST_TEXTS:
             return cls(language, [], [], [], seed)
-        languages = main_languages(texts) if language == "auto" else [language]
+        languages = [language]
+        if language == "auto":
+            unspaced = unspaced_language(texts)
+            languages = main_languages(texts) if unspaced is None else [unspaced]
         rows = _drawn(texts, seed)
         return cls(language, [texts[i] for i in rows], [lists[i] for i in rows], languages, seed)
 
@@ -61,8 +64,8 @@ class Trials:
         """Return the vectorizer for these texts.
 
         Plain words, stems, and both are compared by a small `LabelTree`; sequences of characters,
-        too, in languages that write compounds as one word. Features that cost more time must be
-        clearly better.
+        too, in languages that write compounds as one word, and they alone where words are not
+        separated. Features that cost more time must be clearly better.
         """
         if not self.texts:
             given = None if self.language == "auto" else self.language
@@ -72,10 +75,11 @@ class Trials:
             return plain
         # Of several languages, "auto" finds them again.
         code = self.language if len(self.languages) > 1 else self.languages[0]
+        tried = ["stems", "both"] + ["characters"] * bool(_COMPOUNDS & {*self.languages})
+        if code in UNSPACED:
+            tried = ["characters"]
         options = {"words": plain} | {
-            forms: Vectorizer(spare=spare, language=code, forms=forms)
-            for forms in ("stems", "both", "characters")
-            if forms != "characters" or _COMPOUNDS & {*self.languages}
+            forms: Vectorizer(spare=spare, language=code, forms=forms) for forms in tried
         }
         Y = LabelNames.of(self.labels).matrix(self.labels)
         split = None
