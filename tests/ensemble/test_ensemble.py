@@ -8,6 +8,7 @@ import umpteen as um
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.errors import ParameterError
 from umpteen.kernels.topk import dense_topk
+from umpteen.linear import NameFeatures
 from umpteen.metrics import ndcg_at_k
 
 N, N_LABELS = 1_500, 30
@@ -239,3 +240,18 @@ def test_labels_that_only_the_split_has_tell_nothing():
     model = um.Ensemble([um.NearestCentroid(), um.LabelTree()])
     model.fit(X, np.arange(n), label_features=X)
     assert model.validation_scores_ == {}
+
+
+def test_a_member_that_looks_for_names_gets_each_name():
+    """Joined to one text per label, a name that the sample has is lost among the others."""
+    random = np.random.default_rng(0)
+    X, Y = two_views()
+    features = csr_matrix(random.random((N_LABELS, X.shape[1])) < 0.1, dtype=np.float32)
+    names = NameFeatures(features[np.repeat(np.arange(N_LABELS), 2)], np.arange(N_LABELS + 1) * 2)
+    split = np.arange(N) % 4 == 0
+    model = um.Ensemble([um.LabelTree(), um.NearestCentroid()])
+    model.fit_validated(X, Y, split, 5, features, names)
+    alone = um.LabelTree()
+    alone.fit_validated(X, Y, split, 5, features, names)
+    assert model.members_[0].label_texts_.names is not None
+    assert model.members_[0].predict_topk(X, 5) == alone.predict_topk(X, 5)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from umpteen.ensemble.boosted_trees import BoostedTrees
 from umpteen.kernels.boosting import boost
 from umpteen.kernels.joining import join_answers
+from umpteen.ranking import BoostedTrees
 
 
 def joined(labels, scores):
@@ -50,10 +50,11 @@ def test_candidates_are_those_of_all_members(seed, n_members, k):
     np.testing.assert_array_equal(found[1], expected[1])
 
 
-def boosted(bins, targets, n_bins, n_trees, depth, rate, base):
+def boosted(bins, targets, n_bins, n_trees, depth, rate, base, stride):
     """Newton boosting of symmetric trees, every question tried in turn."""
     margins, trees = np.full(len(bins), base), []
-    for _ in range(n_trees):
+    for tree in range(n_trees):
+        own = np.arange(len(bins)) % stride == tree % stride
         chances = expit(margins)
         slopes, curves = chances - targets, chances * (1 - chances)
         leaf = np.zeros(len(bins), int)
@@ -64,16 +65,16 @@ def boosted(bins, targets, n_bins, n_trees, depth, rate, base):
                 for cut in range(n_bins - 1):
                     right = bins[:, feature] > cut
                     gain = sum(
-                        gain_of(slopes[leaf == one], curves[leaf == one], right[leaf == one])
-                        for one in np.unique(leaf)
+                        gain_of(slopes[those], curves[those], right[those])
+                        for those in (own & (leaf == one) for one in np.unique(leaf))
                     )
                     if gain > best[0] + 1e-12:
                         best = gain, feature, cut
             questions.append(best[1:])
             leaf = 2 * leaf + (bins[:, best[1]] > best[2])
         values = [
-            -rate * slopes[leaf == one].sum() / (curves[leaf == one].sum() + 1)
-            for one in range(2**depth)
+            -rate * slopes[those].sum() / (curves[those].sum() + 1)
+            for those in (own & (leaf == one) for one in range(2**depth))
         ]
         margins = margins + np.array(values)[leaf]
         trees.append((questions, values))
@@ -87,12 +88,13 @@ def gain_of(slopes, curves, right):
     return sum(sides) - slopes.sum() ** 2 / (curves.sum() + 1)
 
 
-def test_trees_are_those_of_newton_boosting():
+@pytest.mark.parametrize("stride", [1, 3])
+def test_trees_are_those_of_newton_boosting(stride):
     random = np.random.default_rng(0)
     bins = random.integers(0, 8, (300, 3)).astype(np.uint8)
     targets = (bins[:, 0] + bins[:, 1] + random.normal(size=300) > 8).astype(float)
-    features, cuts, values = boost(bins, targets, 8, 5, 2, 0.3, -0.5)
-    expected = boosted(bins, targets, 8, 5, 2, 0.3, -0.5)
+    features, cuts, values = boost(bins, targets, 8, 5, 2, 0.3, np.full(300, -0.5), stride)
+    expected = boosted(bins, targets, 8, 5, 2, 0.3, -0.5, stride)
     for tree, (questions, leaves) in enumerate(expected):
         assert list(zip(features[tree].tolist(), cuts[tree].tolist(), strict=True)) == questions
         np.testing.assert_allclose(values[tree], leaves, rtol=1e-9)

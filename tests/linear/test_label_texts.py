@@ -12,7 +12,8 @@ from umpteen.errors import FeaturesError
 from umpteen.kernels.blending import N_EVIDENCE, blend, join_evidence
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear import LabelTree, NameFeatures
-from umpteen.linear.label_texts import LabelTexts, choose
+from umpteen.linear.label_texts import LabelTexts
+from umpteen.linear.weighing import choose
 from umpteen.metrics import precision_at_k
 
 N_LABELS, N_OWN, N_COMMON = 150, 3, 300
@@ -39,7 +40,7 @@ def own_words(n_labels=N_LABELS):
     return csr_matrix(names)
 
 
-X, Y = problem(800, 0)
+X, Y = problem(1600, 0)
 X_TEST, Y_TEST = problem(500, 1)
 NAMES = own_words()
 

@@ -13,9 +13,9 @@ from scipy.special import logsumexp
 
 import umpteen as um
 from tests.siamese.settings import siamese
-from umpteen import ranking as ranker
 from umpteen.errors import ModelPathError
 from umpteen.ranking import QuadraticRanker
+from umpteen.ranking import quadratic as ranker
 from umpteen.siamese.lexical import LexicalIndex
 
 N_CANDIDATES = 10

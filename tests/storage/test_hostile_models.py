@@ -16,7 +16,7 @@ from tests.storage.tampering import GOLDEN, Folder
 from umpteen.errors import ParameterError, UmpteenError
 from umpteen.kernels.blending import N_EVIDENCE
 from umpteen.linear import NameFeatures, TreeRecipe
-from umpteen.ranking import QuadraticRanker
+from umpteen.linear.text_ranker import TextRanker
 from umpteen.siamese import SiameseRecipe
 
 X, Y = samples()
@@ -83,7 +83,7 @@ def _base(value):
         "values": array(folder, np.zeros((1, 2))), "base": value, "n_evidence": 7,
     }  # fmt: skip
     state = folder.manifest["model"]["object"]["state"]["combination_"]["object"]["state"]
-    state.update(trees=obj("ensemble.boosted_trees", "BoostedTrees", trees), only=-1)
+    state.update(trees=obj("ranking.boosted_trees", "BoostedTrees", trees), only=-1)
     return end(folder)
 
 
@@ -184,7 +184,7 @@ def test_depth_of_boosted_trees(n_questions):
         "values": array(folder, np.zeros((0, 16))), "base": 0.0, "n_evidence": 7,
     }  # fmt: skip
     state = folder.manifest["model"]["object"]["state"]["combination_"]["object"]["state"]
-    state["trees"] = obj("ensemble.boosted_trees", "BoostedTrees", trees)
+    state["trees"] = obj("ranking.boosted_trees", "BoostedTrees", trees)
     assert end(folder) == "refused"
 
 
@@ -359,11 +359,10 @@ def _ranked():
     model = um.LabelTree(max_leaf=4, verbose=False)
     names = NameFeatures(random.random((2 * Y.shape[1], X.shape[1])), 2 * np.arange(Y.shape[1] + 1))
     model.fit(X, Y, label_features=random.random((Y.shape[1], X.shape[1])), label_names=names)
-    ranker = QuadraticRanker.fitted(
+    ranker = TextRanker.fitted(
         random.random((400, N_EVIDENCE), dtype=np.float32), np.arange(400) % 4 == 0, np.full(100, 4)
     )
-    limits = np.array([[0] * N_EVIDENCE, [1] * N_EVIDENCE], np.float32)
-    model.label_texts_ = replace(model.label_texts_, ranker=ranker, limits=limits)
+    model.label_texts_ = replace(model.label_texts_, ranker=ranker)
     folder = opened(model)
     state = folder.manifest["model"]["object"]["state"]["label_texts_"]["object"]["state"]
     return folder, state
@@ -373,8 +372,14 @@ def test_a_ranked_tree_answers():
     assert end(_ranked()[0]) == "answered"
 
 
+def test_a_ranked_tree_of_an_earlier_version_answers():
+    folder, state = _ranked()
+    _earlier()(folder, state)
+    assert end(folder) == "answered"
+
+
 def _fewer_columns(folder, state):
-    ranker = state["ranker"]["object"]["state"]
+    ranker = state["ranker"]["object"]["state"]["quadratic"]["object"]["state"]
     n = N_EVIDENCE - 1
     ranker["means"], ranker["scales"] = (array(folder, np.ones(n, np.float32)) for _ in range(2))
     ranker["weights"] = array(folder, np.ones(1 + n * (n + 3) // 2, np.float32))
@@ -387,8 +392,34 @@ def _array_of(key, change):
     return changed
 
 
+def _limits(change):
+    def changed(folder, state):
+        _array_of("limits", change)(folder, state["ranker"]["object"]["state"])
+
+    return changed
+
+
+def _more_evidence(folder, state):
+    trees = state["ranker"]["object"]["state"]["trees"]["object"]["state"]
+    trees["n_evidence"] = N_EVIDENCE + 1
+
+
+def _earlier(**changes):
+    """Label texts as version 2 had them: a quadratic ranker, and limits beside it."""
+
+    def changed(folder, state):
+        stored = state["ranker"]["object"]["state"]
+        state.update(ranker=stored["quadratic"], limits=stored["limits"])
+        state.update(changes)
+        texts = folder.manifest["model"]["object"]["state"]["label_texts_"]["object"]
+        texts["version"] = 2
+
+    return changed
+
+
 TAMPERED = {
     "a ranker of other columns": _fewer_columns,
+    "trees of other columns": _more_evidence,
     "starts that fall": _array_of("name_starts", lambda starts: starts[::-1]),
     "starts that fall within": _array_of(
         "name_starts", lambda starts: np.r_[0, starts[1:-1][::-1], starts[-1]]
@@ -399,11 +430,11 @@ TAMPERED = {
     "starts without names": lambda folder, state: state.update(names=None),
     "negative counts": _array_of("counts", lambda counts: counts - 10**6),
     "fewer counts": _array_of("counts", lambda counts: counts[:-1]),
-    "no limits": lambda folder, state: state.update(limits=None),
-    "no ranker": lambda folder, state: state.update(ranker=None),
-    "limits of other columns": _array_of("limits", lambda limits: limits[:, :-1]),
-    "limits the wrong way round": _array_of("limits", lambda limits: limits[::-1]),
-    "limits of NaN": _array_of("limits", lambda limits: limits * np.float32(np.nan)),
+    "no limits": _earlier(limits=None),
+    "no ranker": _earlier(ranker=None),
+    "limits of other columns": _limits(lambda limits: limits[:, :-1]),
+    "limits the wrong way round": _limits(lambda limits: limits[::-1]),
+    "limits of NaN": _limits(lambda limits: limits * np.float32(np.nan)),
 }  # fmt: skip
 
 

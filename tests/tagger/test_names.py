@@ -10,7 +10,7 @@ from umpteen.linear import LabelTree
 from umpteen.metrics import ndcg_at_k
 from umpteen.splitting import validation_split
 from umpteen.tagger import Tagger
-from umpteen.tagger.trials import FEWEST_TEXTS
+from umpteen.tagger.described_labels import FEWEST_TEXTS
 from umpteen.text import Vectorizer
 
 N, N_UNSEEN = 300, 10  # the last labels have no text
@@ -122,13 +122,35 @@ def inflected(n, seed):
 def test_the_best_forms_of_words_are_used(texts_and_labels):
     tagger = Tagger(language="en").fit(*texts_and_labels)
     trials = tagger.trials_
-    assert list(trials) == ["words", "stems", "both"]
-    worth = {forms: trials[forms] - (0.005 if forms == "both" else 0) for forms in trials}
+    forms, costs = ["words", "stems", "both"], {"cost 1": (1.0, 1.0), "cost 0.25": (0.25, 2.0)}
+    assert list(trials) == [*forms, *costs]
+    chosen = costs[max(costs, key=trials.get)]
+    assert (tagger.classifier_.cost, tagger.classifier_.positive_weight) == chosen
+    worth = {each: trials[each] - (0.005 if each == "both" else 0) for each in forms}
     best = max(worth, key=worth.get)
+    assert tagger.chosen["forms"] == best
+    assert tagger.chosen["cost"] == tagger.classifier_.cost
     used = tagger.vectorizer_
     assert (used.language, used.forms) == (
         (None, Vectorizer().forms) if best == "words" else ("en", best)
     )
+
+
+def test_costs_that_are_given_are_used():
+    tree = LabelTree.for_texts(cost=0.7)
+    tagger = Tagger(tree, language="en").fit(*inflected(700, 0))
+    assert tagger.classifier_.cost == 0.7
+    assert list(tagger.trials_) == ["words", "stems", "both"]
+    assert list(tagger.chosen) == ["forms", "language"]
+
+
+@pytest.mark.parametrize("language", [None, "en"])
+def test_without_trials_the_cost_is_that_for_texts(language):
+    few = inflected(60, 0)
+    auto = Tagger(LabelTree.for_texts(cost="auto"), language=language).fit(*few)
+    given = Tagger(LabelTree.for_texts(), language=language).fit(*few)
+    same(auto.predict_topk(few[0]), given.predict_topk(few[0]))
+    assert auto.chosen == {}
 
 
 def test_stems_are_chosen_where_they_help():
@@ -138,6 +160,28 @@ def test_stems_are_chosen_where_they_help():
     assert tagger.vectorizer_.language == "en"
     texts, labels = inflected(300, 1)
     assert tagger.score(texts, labels) > plain.score(texts, labels)
+
+
+def without_spaces(n, seed):
+    """Labels are three letters in a row; every pair of letters is also elsewhere."""
+    random = np.random.default_rng(seed)
+    letters = list("的一是不了人我在有他")
+    labels = ["".join(random.permutation(letters)[:3]) for _ in range(n)]
+    texts = [
+        "".join(random.choice(letters, 9)) + own + "".join(random.choice(letters, 9))
+        for own in labels
+    ]
+    return texts, [[own] for own in labels]
+
+
+def test_sequences_of_letters_are_chosen_where_words_are_not_separated():
+    tagger = Tagger().fit(*without_spaces(3_000, 0))
+    assert list(tagger.trials_)[:2] == ["words", "characters"]
+    assert tagger.chosen["forms"] == "characters"
+    assert tagger.chosen["language"] == "zh"
+    plain = Tagger(language=None).fit(*without_spaces(3_000, 0))
+    test = without_spaces(300, 1)
+    assert tagger.score(*test) > plain.score(*test)
 
 
 def test_an_unknown_language_is_refused():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from umpteen import storage
 from umpteen.errors import FeaturesError, ParameterError
@@ -12,10 +13,12 @@ from umpteen.text import Vectorizer
 from umpteen.text.languages import (
     _LANGUAGES,
     CODES,
+    UNSPACED,
     check_language,
     languages_of,
     main_languages,
     stemmer_name,
+    unspaced_language,
 )
 from umpteen.text.morphology import FORMS
 from umpteen.text.names import words_of_name
@@ -380,3 +383,56 @@ def test_words_of_any_name_lose_only_what_is_between_words(name):
     letters = [character for character in name if character.isalnum()]
     kept = [character for character in words_of_name(name) if character.isalnum()]
     assert kept == letters
+
+
+# --- languages that do not separate words
+
+SCRIPTS = {
+    "zh": "的一是不了人我在有他这中大来上", "ja": "あいうえおかきくけこのはにをで",
+    "th": "กขคงจฉชซดต", "lo": "ກຂຄງຈຊດຕຖທ", "km": "កខគឃងចឆជឈញ", "my": "ကခဂဃငစဆဇဈည",
+}  # fmt: skip
+
+
+def unspaced(language, n=60):
+    random = np.random.default_rng(0)
+    letters = list(SCRIPTS[language])
+    return ["".join(random.choice(letters, random.integers(1, 12))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("language", UNSPACED)
+def test_sequences_of_letters_are_those_of_scikit_learn(language):
+    texts = unspaced(language)
+    ours = Vectorizer(language=language, forms="characters", min_df_ngrams=1).fit(texts)
+    theirs = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True).fit(texts)
+    columns = [name.replace(" ", "") for name in ours.get_feature_names_out()]
+    order = [theirs.vocabulary_[name] for name in columns]
+    assert sorted(order) == list(range(len(theirs.vocabulary_)))
+    expected = theirs.transform(texts)[:, order].toarray()
+    np.testing.assert_allclose(ours.transform(texts).toarray(), expected, atol=1e-6)
+    assert set(ours.named_features(texts[0])) == set(ours.transform(texts[:1]).indices)
+
+
+@pytest.mark.parametrize("forms", ["stems", "both"])
+def test_without_stems_words_stay_as_they_are(forms):
+    texts = unspaced("zh")
+    found = Vectorizer(language="zh", forms=forms).fit_transform(texts)
+    assert equal_bits(found, Vectorizer().fit_transform(texts))
+
+
+def test_such_a_vectorizer_is_saved(tmp_path):
+    texts = unspaced("th")
+    ours = Vectorizer(language="th", forms="characters").fit(texts)
+    storage.save(ours, tmp_path / "m")
+    assert equal_bits(storage.load(tmp_path / "m").transform(texts), ours.transform(texts))
+
+
+@pytest.mark.parametrize("language", UNSPACED)
+def test_the_script_tells_the_language(language):
+    assert unspaced_language(unspaced(language)) == language
+    assert unspaced_language([f"{text} ok" for text in unspaced(language)]) == language
+
+
+def test_a_few_words_in_such_a_script_do_not_make_a_language():
+    assert unspaced_language(["Beijing (北京) is large", "x" * 2_000 + "北" * 5_000]) is None
+    assert unspaced_language([]) is None
+    assert unspaced_language(["", "123 _ \ud800"]) is None

@@ -147,8 +147,8 @@ def scout(solver: ExtremeClassifier) -> ExtremeClassifier:
     if isinstance(copy, LabelTree):
         tolerance = max(_ROUGH, copy.get_params()["recipe__tolerance"])
         copy.set_params(
-            cost=_LESS * copy.cost, recipe__tolerance=tolerance, recipe__hard_negatives=0,
-            recipe__trust=False,
+            cost=_LESS * (1.0 if isinstance(copy.cost, str) else copy.cost),
+            recipe__tolerance=tolerance, recipe__hard_negatives=0, recipe__trust=False,
         )  # fmt: skip
     return copy
 

@@ -85,8 +85,8 @@ class KnowsFeatures(ABC):
 def is_able(classifier: Any, ability: type) -> bool:
     """Return whether a classifier has an ability.
 
-    An ensemble has those that all its members have, and learns from features of labels if one of
-    them does.
+    An ensemble has those that all its members have, and learns from features and names of labels if
+    one of them does.
 
     >>> from umpteen import LabelTree, NearestCentroid
     >>> is_able(LabelTree(), AddsLabels), is_able(NearestCentroid(), AddsLabels)
@@ -99,4 +99,5 @@ def is_able(classifier: Any, ability: type) -> bool:
         learners = [m for m in classifier.members if is_able(m, LearnsFromLabelFeatures)]
         return bool(learners) and all(is_able(member, ability) for member in learners)
     members = [is_able(member, ability) for member in getattr(classifier, "members", ())]
-    return not members or (any if ability is LearnsFromLabelFeatures else all)(members)
+    is_enough = any if ability in (LearnsFromLabelFeatures, MatchesLabelNames) else all
+    return not members or is_enough(members)

@@ -136,9 +136,13 @@ def _summarize(
     if groups := getattr(model, "groups_", None):
         figures["groups"] = str(groups)
     if wants_json(json):
-        show({**figures, "seconds": round(seconds, 3), "bytes": size, **_validation(model)}, json)
+        chosen = getattr(model, "chosen", {})
+        figures |= {"seconds": round(seconds, 3), "bytes": size, **_validation(model)}
+        show(figures | ({"chosen": chosen} if chosen else {}), json)
         return
     shown = {"time": readable_time(seconds), "size": readable_size(size)}
+    if chosen := getattr(model, "chosen", {}):
+        shown["chosen"] = ", ".join(f"{key} {value}" for key, value in chosen.items())
     if validation := _validation(model):
         by_groups = ", by the labels of their groups" if groups else ""
         shown["first label right"] = "{:.1%} of {:,} texts for validation{}".format(

@@ -33,8 +33,8 @@ def new_classifier(
     """Return the classifier that these options ask for."""
     from umpteen.linear import LabelTree
 
-    kind = LabelTree.for_texts if of_texts else LabelTree
-    return kind(
+    tree = LabelTree.for_texts(cost="auto") if of_texts else LabelTree()
+    return tree.set_params(
         n_trees=trees, prune=prune, max_memory=_bytes(memory), random_state=seed, n_jobs=jobs
     )
 

@@ -10,11 +10,11 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 from umpteen.base import TopK
-from umpteen.ensemble.boosted_trees import BoostedTrees
 from umpteen.kernels.joining import join_answers
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.metrics import ndcg_at_k
 from umpteen.metrics.hits import found_in
+from umpteen.ranking import BoostedTrees
 from umpteen.storage import Within, storable
 
 FloatArray = npt.NDArray[np.float32]

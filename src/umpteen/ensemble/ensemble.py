@@ -17,9 +17,9 @@ from umpteen.base import (
     Explains,
     ExtremeClassifier,
     LearnsFromLabelFeatures,
+    MatchesLabelNames,
     RemovesLabels,
     TopK,
-    WeighsLabelFeatures,
     is_able,
 )
 from umpteen.ensemble.combining import PER_MEMBER, Candidates, Choice, Combination, choose
@@ -81,7 +81,7 @@ class EnsembleExplanation:
         return "\n".join([f"label {self.label}: {self.score:.3f}", *lines])
 
 
-class Ensemble(WeighsLabelFeatures, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
+class Ensemble(MatchesLabelNames, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
     """An ensemble of several classifiers, whose candidates are ranked by learned weights.
 
     Each member is fitted on all samples. It also answers a validation split (a tenth of the
@@ -152,17 +152,21 @@ class Ensemble(WeighsLabelFeatures, AddsLabels, RemovesLabels, Explains, Extreme
         if trees is not None and trees.n_evidence != PER_MEMBER * n + 1:
             yield f"has {n} members, and weights for {trees.n_evidence // PER_MEMBER}"
 
-    def fit(self, X: Any, Y: Any, label_features: Any = None) -> Self:
-        """Fit all members, and learn how to combine them from a validation split."""
+    def fit(self, X: Any, Y: Any, label_features: Any = None, label_names: Any = None) -> Self:
+        """Fit all members, and learn how to combine them from a validation split.
+
+        Members get features of the labels, and of the names of labels, if they can use them.
+        """
         checked, labels = self._check_fit_input(X, Y)
         seed = check_seed(self.random_state)
         split = validation_split(checked, labels, seed, copies_together=True)
-        self._learn(X, Y, label_features, split)
+        self._learn(X, Y, (label_features, label_names), split)
         return self
 
     def fit_validated(
-        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
-    ) -> TopK:
+        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None,
+        label_names: Any = None,
+    ) -> TopK:  # fmt: skip
         """Fit on all samples, and return unbiased answers to the validation split.
 
         Neither the members nor the weights behind an answer have learned from its sample.
@@ -170,7 +174,7 @@ class Ensemble(WeighsLabelFeatures, AddsLabels, RemovesLabels, Explains, Extreme
         checked, labels = self._check_fit_input(X, Y)
         split = check_rows(validation, checked.shape[0], "validation")
         k = min(check_k(k), labels.shape[1])
-        return self._learn(X, Y, label_features, split, k).answers
+        return self._learn(X, Y, (label_features, label_names), split, k).answers
 
     def explain(self, x: Any, label: int) -> EnsembleExplanation:
         """Return each member's contribution to the score of a label, for one sample."""
@@ -226,17 +230,19 @@ class Ensemble(WeighsLabelFeatures, AddsLabels, RemovesLabels, Explains, Extreme
         return self
 
     def _learn(
-        self, X: Any, Y: Any, label_features: Any, split: Mask | None, k: int = 20
+        self, X: Any, Y: Any, described: tuple[Any, Any], split: Mask | None, k: int = 20
     ) -> Choice:
+        """Fit members to samples and to (label features, label names), and combine them."""
         self._check_members()
         checked, labels = self._check_fit(X, Y)
+        label_features, _ = described
         if label_features is not None:
             texts = check_features(
                 label_features, n_features=checked.shape[1], name="label_features", model="X"
             )
             check_describes(texts, labels.shape[1])
         members = [clone(member) for member in self.members]
-        answers = [self._fit_member(each, X, Y, label_features, split) for each in members]
+        answers = [self._fit_member(each, X, Y, described, split) for each in members]
         counts = np.bincount(labels.indices, minlength=labels.shape[1])
         if split is None:
             choice = Choice(Combination(), {}, _no_answers(k))
@@ -252,11 +258,14 @@ class Ensemble(WeighsLabelFeatures, AddsLabels, RemovesLabels, Explains, Extreme
         return choice
 
     def _fit_member(
-        self, member: Any, X: Any, Y: Any, label_features: Any, split: Mask | None
+        self, member: Any, X: Any, Y: Any, described: tuple[Any, Any], split: Mask | None
     ) -> TopK:
+        label_features, label_names = described
         more: dict[str, Any] = {}
         if label_features is not None and is_able(member, LearnsFromLabelFeatures):
             more["label_features"] = label_features
+            if label_names is not None and is_able(member, MatchesLabelNames):
+                more["label_names"] = label_names
         if split is None:
             member.fit(X, Y, **more)
             return _no_answers(1)

@@ -5,7 +5,7 @@ import numpy as np
 from umpteen.kernels.compiling import kernel, shared
 from umpteen.kernels.topk import best_first, offer
 
-N_EVIDENCE = 9
+N_EVIDENCE, LOG_SCORE = 9, 1  # columns, and the one of the tree's log score
 _LEAST_SCORE = np.float32(1e-4)
 _ENTIRE = np.float32(0.999)  # share of a name
 

@@ -12,32 +12,34 @@ _LEAST_CURVATURE = 2.0  # of a leaf that a question may make, on each side
 
 
 @kernel
-def boost(bins, targets, n_bins, n_trees, depth, rate, base):
+def boost(bins, targets, n_bins, n_trees, depth, rate, margins, stride):
     """Fit trees to binned features `(rows, features)` uint8 and targets `(rows,)` 0 / 1.
 
-    Each tree is a Newton step of the logistic loss, times `rate`. Returns the asked features and
-    the largest bins that answer no, both `(trees, depth)`, and the values `(trees, 2^depth)`. Costs
-    two additions per row, feature and layer.
+    Each tree is a Newton step of the logistic loss, times `rate`, from the log-odds `margins`
+    `(rows,)`, which are changed to those of all trees. It learns from every `stride`-th row, the
+    next tree from the rows after these, and so on. Returns the asked features and the largest bins
+    that answer no, both `(trees, depth)`, and the values `(trees, 2^depth)`. Costs two additions
+    per learned row, feature and layer.
     """
     n, n_features = bins.shape
     features = np.zeros((n_trees, depth), np.int32)
     cuts = np.zeros((n_trees, depth), np.int32)
     values = np.zeros((n_trees, 1 << depth), np.float64)
-    margins = np.full(n, base)
     leaf = np.zeros(n, np.int32)
     slopes = np.empty(n)
     curves = np.empty(n)
     sums = np.zeros((1 << depth, n_features, n_bins, 2))
     for tree in range(n_trees):
-        for row in range(n):
+        first = tree % stride
+        for row in range(first, n, stride):
             chance = 1 / (1 + np.exp(-margins[row]))
             slopes[row] = chance - targets[row]
             curves[row] = chance * (1 - chance)
-            leaf[row] = 0
+        leaf[:] = 0
         for layer in range(depth):
             n_leaves = 1 << layer
             sums[:n_leaves] = 0
-            for row in range(n):
+            for row in range(first, n, stride):
                 for feature in range(n_features):
                     sums[leaf[row], feature, bins[row, feature], 0] += slopes[row]
                     sums[leaf[row], feature, bins[row, feature], 1] += curves[row]
@@ -46,7 +48,7 @@ def boost(bins, targets, n_bins, n_trees, depth, rate, base):
             for row in range(n):
                 leaf[row] = 2 * leaf[row] + (bins[row, feature] > cut)
         totals = np.zeros((1 << depth, 2))
-        for row in range(n):
+        for row in range(first, n, stride):
             totals[leaf[row], 0] += slopes[row]
             totals[leaf[row], 1] += curves[row]
         for place in range(1 << depth):

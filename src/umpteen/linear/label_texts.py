@@ -11,35 +11,33 @@ from scipy.sparse import csr_matrix, diags, vstack
 from sklearn.preprocessing import normalize
 
 from umpteen import parallel
-from umpteen.base import TopK
-from umpteen.errors import FeaturesError
-from umpteen.kernels.blending import N_EVIDENCE, blend, join_evidence
+from umpteen.errors import FeaturesError, ModelCorruptError
+from umpteen.kernels.blending import blend, join_evidence
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.kernels.topk import frozen_csr, sparse_topk
 from umpteen.linear.search import Answer
-from umpteen.metrics import ndcg_at_k
-from umpteen.metrics.hits import found_in
-from umpteen.ranking import QuadraticRanker
-from umpteen.splitting import learned_labels
+from umpteen.linear.text_ranker import TextRanker
 from umpteen.storage import Offsets, Shape, Sizes, Within, storable
 from umpteen.validation import Features, check_describes, check_features
 
-WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
 _BLOCK = 2048
-_SAME = 0.9  # cosine
-_FOLDS = 5
-_K = 5  # labels that rankings are compared by
 _RARE, _FEW_LABELS = 0.003, 100  # share and number of labels below which a word is rare
-_FEWEST_RELEVANT = 100  # candidates of the validation split that a ranker is learned from
 _N_RANKED = 30  # candidates that tree and label texts offer to a ranker, each
 
 IntArray = npt.NDArray[np.int64]
-Limits = npt.NDArray[np.float32]  # the least and the largest evidence of each kind
+Labels = npt.NDArray[np.int32]
 
 
 def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     state.setdefault("counts", np.zeros(state["features"].shape[0], np.int64))
     state.update(ranker=None, limits=None, names=None, name_starts=None)
+
+
+def _from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    quadratic, limits = state["ranker"], state.pop("limits", None)
+    if (quadratic is None) != (limits is None):
+        raise ModelCorruptError("has a ranker without limits of its evidence, or only limits")
+    state["ranker"] = None if quadratic is None else TextRanker(quadratic, limits, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,35 +51,26 @@ class NameFeatures:
     starts: IntArray
 
 
-@storable(version=2, upgrades={1: _from_1})
+@storable(version=3, upgrades={1: _from_1, 2: _from_2})
 @dataclass(eq=False)
 class LabelTexts:
     """Unit rows of label features, and how they count: by a ranker, or by a weight of the cosine.
 
-    `counts` has the number of training samples of each label. `limits` are the least and the
-    largest evidence that the ranker learned from, beyond which products of columns mean nothing:
-    a text that is no more than a name would make all labels likely. Where a label has several
-    names, `names` are their unit rows, those of label i from `name_starts[i]` on; otherwise
-    `features` are its name.
+    `counts` has the number of training samples of each label. Where a label has several names,
+    `names` are their unit rows, those of label i from `name_starts[i]` on; otherwise `features` are
+    its name.
     """
 
     features: Annotated[csr_matrix, Shape("labels", "features")]
     counts: Annotated[IntArray, Shape("labels"), Within(0, 2**62)]
     weight: Annotated[float, Within(0, 1e9)] = 0.0
     n_candidates: Annotated[int, Within(1, 100_000)] = 100
-    ranker: QuadraticRanker | None = None
-    limits: Annotated[Limits, Shape(2, N_EVIDENCE)] | None = None
+    ranker: TextRanker | None = None
     names: Annotated[csr_matrix, Shape("names", "features")] | None = None
     name_starts: Annotated[IntArray, Shape("labels + 1"), Offsets("names")] | None = None
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield errors of a loaded object: a ranker of other evidence."""
-        if self.ranker is not None and len(self.ranker.means) != N_EVIDENCE:
-            yield f"has a ranker of {len(self.ranker.means)} columns; expected {N_EVIDENCE}"
-        if (self.ranker is None) != (self.limits is None):
-            yield "has a ranker without limits of its evidence, or limits without a ranker"
-        if self.limits is not None and not (self.limits[0] <= self.limits[1]).all():
-            yield "has limits of evidence of which the lower one is above the upper one"
+        """Yield errors of a loaded object: names without labels."""
         if (self.names is None) != (self.name_starts is None):
             yield "has names of labels, and not whose they are"
 
@@ -160,9 +149,12 @@ class LabelTexts:
         owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         return np.append(owners, -1).astype(np.int32)
 
-    def combine(self, X: csr_matrix, best: Answer, k: int, n_jobs: int | None) -> Answer:
+    def combine(
+        self, X: csr_matrix, best: Answer, k: int, n_jobs: int | None, near: Labels | None = None
+    ) -> Answer:
         """Return the `k` best of what the tree found and what the texts find, by both together.
 
+        `near` is what `nearest` found, if that is known already.
         With a ranker, scores are its probabilities. Otherwise they are (tree + weight * cosine) /
         (1 + weight): a label that only one of the two found has zero from the other, but the cosine
         of the tree's candidates is always computed.
@@ -171,31 +163,34 @@ class LabelTexts:
             return best[0][:, :k], best[1][:, :k]
         labels = frozen_csr(self.features)
 
-        def rows(block: slice, samples: Any, near: npt.NDArray[np.int32]) -> Answer:
-            if self.ranker is None or self.limits is None:
+        def rows(block: slice, samples: Any, near: Labels) -> Answer:
+            if self.ranker is None:
                 return blend(  # type: ignore[no-any-return]
                     samples, labels, best[0][block], best[1][block], near,
                     np.float32(self.weight), k, X.shape[1],
                 )  # fmt: skip
             found, evidence = self._join(samples, labels, best, block, near)
             n_best = k if k <= _N_RANKED else found.shape[1]
-            evidence = np.clip(evidence, *self.limits)
             ranked = merge_nearest(found, self.ranker.probabilities(evidence), n_best)
             others = best[0][block, _N_RANKED:], best[1][block, _N_RANKED:]
             return _with_others(ranked, others, k)
 
-        blocks = self._blocks(X, rows, n_jobs)
+        blocks = self._blocks(X, rows, n_jobs, near)
         return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
 
-    def evidence(self, X: csr_matrix, best: Answer, n_jobs: int | None) -> Answer:
+    def evidence(self, X: csr_matrix, best: Answer, near: Labels, n_jobs: int | None) -> Answer:
         """Return the candidates of samples, and what speaks for each (see `join_evidence`)."""
         labels = frozen_csr(self.features)
 
-        def rows(block: slice, samples: Any, near: npt.NDArray[np.int32]) -> Answer:
+        def rows(block: slice, samples: Any, near: Labels) -> Answer:
             return self._join(samples, labels, best, block, near)
 
-        blocks = self._blocks(X, rows, n_jobs)
+        blocks = self._blocks(X, rows, n_jobs, near)
         return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+
+    def nearest(self, X: csr_matrix, n_jobs: int | None) -> Labels:
+        """Return the labels whose names are nearest to samples, -1 for none."""
+        return np.concatenate(self._blocks(X, lambda block, samples, near: near, n_jobs))
 
     def _join(self, samples: Any, labels: Any, best: Answer, block: slice, near: Any) -> Answer:
         names, starts = self._named
@@ -204,14 +199,18 @@ class LabelTexts:
             near[:, :_N_RANKED], self._log_counts, self.features.shape[1],
         )  # fmt: skip
 
-    def _blocks(self, X: csr_matrix, rows: Any, n_jobs: int | None) -> list[Answer]:
+    def _blocks(
+        self, X: csr_matrix, rows: Any, n_jobs: int | None, near: Labels | None = None
+    ) -> list[Any]:
         postings, unit = frozen_csr(self.postings), csr_matrix(normalize(X))
 
-        def block_at(first: int) -> Answer:
+        def block_at(first: int) -> Any:
             block = slice(first, first + _BLOCK)
             samples = frozen_csr(unit[block])
-            near, _ = sparse_topk(samples, postings, self.postings.shape[1], self.n_asked)
-            return rows(block, samples, self._owners[near])  # type: ignore[no-any-return]
+            if near is not None:
+                return rows(block, samples, near[block])
+            found, _ = sparse_topk(samples, postings, self.postings.shape[1], self.n_asked)
+            return rows(block, samples, self._owners[found])
 
         return parallel.run(block_at, range(0, X.shape[0], _BLOCK), n_jobs=n_jobs)
 
@@ -266,84 +265,3 @@ def _with_others(ranked: Answer, others: Answer, k: int) -> Answer:
         np.concatenate([ranked[1], more], axis=1),
         k,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class ValidatedTexts:
-    """Label texts that count as is best on a validation split, and the answers to it."""
-
-    texts: LabelTexts
-    answers: TopK
-
-
-def choose(
-    texts: LabelTexts, X: csr_matrix, Y: csr_matrix, split: npt.NDArray[np.bool_], best: Answer,
-    k: int, n_jobs: int | None,
-) -> ValidatedTexts:  # fmt: skip
-    """Choose how label texts count, by the nDCG at 5 on a validation split.
-
-    Tried are weights of the cosine, among them 0, and a ranker. The ranker is evaluated on folds of
-    the split that it did not learn from, then learned again from all of it. `best` is what a tree
-    finds that has not seen the split.
-    """
-    expected, unlearned = learned_labels(Y, split)  # others only their texts can find
-    samples = csr_matrix(X[split])
-    # A sample that repeats the text of its label would teach that texts are never wrong.
-    repeats = _repeats(texts, samples, expected)
-    expected.data[np.repeat(repeats, np.diff(expected.indptr))] = 0
-    expected.eliminate_zeros()
-    rest = np.bincount(Y[~split].indices, minlength=Y.shape[1])
-    trial = replace(texts, counts=rest)
-
-    def quality(answer: Answer) -> float:
-        return float(ndcg_at_k(expected, TopK(*answer), min(_K, k)))
-
-    tried = {
-        weight: replace(trial, weight=weight).combine(samples, best, k, n_jobs)
-        for weight in WEIGHTS
-    }
-    weight = max(WEIGHTS, key=lambda weight: quality(tried[weight]))
-    ranked = _ranked(trial, samples, expected, unlearned, best, k, n_jobs)
-    if ranked is None or quality(ranked[2]) <= quality(tried[weight]):
-        return ValidatedTexts(replace(texts, weight=weight), TopK(*tried[weight]))
-    ranker, limits, answer = ranked
-    return ValidatedTexts(replace(texts, weight=0.0, ranker=ranker, limits=limits), TopK(*answer))
-
-
-def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> npt.NDArray[np.bool_]:
-    """Which samples have nearly the same features as one of their labels."""
-    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-    cosines = np.asarray(normalize(X)[rows].multiply(texts.features[Y.indices]).sum(axis=1)).ravel()
-    return np.bincount(rows, cosines > _SAME, minlength=Y.shape[0]) > 0
-
-
-def _ranked(
-    texts: LabelTexts, X: csr_matrix, Y: csr_matrix, unlearned: npt.NDArray[np.bool_],
-    best: Answer, k: int, n_jobs: int | None,
-) -> tuple[QuadraticRanker, Limits, Answer] | None:  # fmt: skip
-    """A ranker of all samples, its limits, and answers of rankers that do not learn from them."""
-    candidates, evidence = texts.evidence(X, best, n_jobs)
-    relevant = found_in(Y, candidates)
-    learned = (
-        Y.getnnz(axis=1)[:, None].astype(bool)
-        & (candidates >= 0)
-        & ~unlearned[candidates]
-        & (texts.counts[candidates] > 0)
-    )
-    if relevant.sum() < _FEWEST_RELEVANT:
-        return None
-
-    def fitted(rows: npt.NDArray[np.bool_]) -> tuple[QuadraticRanker, Limits]:
-        used = learned & rows[:, None]
-        pairs = evidence[used]
-        ranker = QuadraticRanker.fitted(pairs, relevant[used], used.sum(axis=1))
-        return ranker, np.stack([pairs.min(axis=0), pairs.max(axis=0)])
-
-    fold = np.arange(len(candidates)) % _FOLDS
-    labels = np.empty((len(candidates), k), np.int32)
-    scores = np.empty((len(candidates), k), np.float32)
-    for rows in (fold == i for i in range(_FOLDS)):
-        ranker, limits = fitted(~rows)
-        probabilities = ranker.probabilities(np.clip(evidence[rows], *limits))
-        labels[rows], scores[rows] = merge_nearest(candidates[rows], probabilities, k)
-    return *fitted(fold >= 0), (labels, scores)

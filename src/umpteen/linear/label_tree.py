@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import Estimates, Explains, MatchesLabelNames, TopK
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
 from umpteen.linear.label_changes import LabelChanges
-from umpteen.linear.label_texts import LabelTexts, NameFeatures, ValidatedTexts, choose
+from umpteen.linear.label_texts import LabelTexts, NameFeatures
 from umpteen.linear.recipe import PLAIN, TreeRecipe, upgrade_from_1
 from umpteen.linear.resources import Estimate, check_budget, estimate_fit
 from umpteen.linear.search import (
@@ -28,6 +28,7 @@ from umpteen.linear.search import (
 )
 from umpteen.linear.training import Solver, learn_trust, train_tree
 from umpteen.linear.tree import Tree
+from umpteen.linear.weighing import ValidatedTexts, choose
 from umpteen.progress import Verbose, progress_bar
 from umpteen.splitting import validation_split
 from umpteen.storage import storable
@@ -87,7 +88,8 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
     beam_width : number of nodes that beam search keeps per layer in prediction.
     cost, positive_weight : penalty of errors, and its factor for positives. Higher values fit rare
         labels better and make larger models. The cost is meant for rows of `X` of length 1; for
-        other rows it is adjusted to their mean square, so the scale of `X` matters little.
+        other rows it is adjusted to their mean square, so the scale of `X` matters little. The cost
+        "auto" is 1, but in a `Tagger`, which chooses both by the validation split.
     prune : smallest weight that is kept, for rows of `X` of length 1 and in proportion for
         others; 0.05 makes models half as large again and gains nothing, 0.2 makes them a third
         to a half smaller.
@@ -110,7 +112,7 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
         "max_leaf": [_at_least(Integral, 1)],
         "n_trees": [_at_least(Integral, 1)],
         "beam_width": [_at_least(Integral, 1)],
-        "cost": [Interval(Real, 0, None, closed="neither")],
+        "cost": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "positive_weight": [Interval(Real, 0, None, closed="neither")],
         "prune": [_at_least(Real, 0)],
         "recipe": [TreeRecipe, None],
@@ -127,7 +129,7 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
         max_leaf: int = 96,
         n_trees: int = 1,
         beam_width: int = 8,
-        cost: float = 0.5,
+        cost: float | str = 0.5,
         positive_weight: float = 2.0,
         prune: float = 0.1,
         recipe: TreeRecipe | None = None,
@@ -341,7 +343,7 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
         recipe = self._used_recipe()
         return Solver(
             logistic=recipe.loss == "logistic",
-            cost=float(self.cost * negative_weight),
+            cost=negative_weight * (1.0 if isinstance(self.cost, str) else float(self.cost)),
             positive_weight=float(self.positive_weight / negative_weight),
             tolerance=float(recipe.tolerance),
             max_epochs=int(recipe.max_epochs),

@@ -22,8 +22,18 @@ MOVED: dict[tuple[str, str], tuple[str, str]] = {
         "umpteen.siamese.companion",
         "DecisionTrees",
     ),
-    ("umpteen.siamese.quadratic_judge", "QuadraticJudge"): ("umpteen.ranking", "QuadraticRanker"),
-    ("umpteen.siamese.ranker", "QuadraticRanker"): ("umpteen.ranking", "QuadraticRanker"),
+    **dict.fromkeys(
+        (
+            ("umpteen.siamese.quadratic_judge", "QuadraticJudge"),
+            ("umpteen.siamese.ranker", "QuadraticRanker"),
+            ("umpteen.ranking", "QuadraticRanker"),
+        ),
+        ("umpteen.ranking.quadratic", "QuadraticRanker"),
+    ),
+    ("umpteen.ensemble.boosted_trees", "BoostedTrees"): (
+        "umpteen.ranking.boosted_trees",
+        "BoostedTrees",
+    ),
     ("umpteen.neural.recipes", "Recipe"): ("umpteen.neural.blueprints", "Blueprint"),
     ("umpteen.softmax.settings", "Recipe"): ("umpteen.softmax.settings", "SoftmaxRecipe"),
 }

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from umpteen.base import (
@@ -16,10 +16,10 @@ from umpteen.data import LabelVocabulary
 from umpteen.data.label_matching import last_part
 from umpteen.errors import ParameterError
 from umpteen.tagger.label_names import LabelNames
-from umpteen.tagger.trials import FEWEST_TEXTS
 from umpteen.text.names import words_of_name
 from umpteen.validation import check_label_texts
 
+FEWEST_TEXTS = 500  # below, there is nothing to choose by
 _LONGEST_NAME = 8  # words
 _WORD = re.compile(r"[^\W\d_]{2}")  # two letters in a row
 
@@ -67,6 +67,17 @@ class DescribedLabels:
                 for label in labels.names
             ]
         return cls(labels, texts, names, vocabulary)
+
+    def only(self, lists: list[list[str]]) -> "DescribedLabels":
+        """Return the labels of some of the samples."""
+        labels = LabelNames.of(lists)
+        ids = [self.labels.ids[name] for name in labels.names]
+        return replace(
+            self,
+            labels=labels,
+            texts=None if self.texts is None else [self.texts[i] for i in ids],
+            names=None if self.names is None else [self.names[i] for i in ids],
+        )
 
 
 def _checked(label_texts: Any) -> dict[str, str] | str | None:

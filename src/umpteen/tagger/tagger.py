@@ -53,7 +53,7 @@ from umpteen.tagger.thresholds import (
     cut_as_asked,
     tune,
 )
-from umpteen.tagger.trials import chosen_vectorizer
+from umpteen.tagger.trials import Trials
 from umpteen.tagger.vectorizing import read_texts
 from umpteen.text.languages import check_language
 from umpteen.validation import (
@@ -98,11 +98,12 @@ class Tagger(BaseEstimator):
 
     Parameters
     ----------
-    classifier : any `ExtremeClassifier`; default `LabelTree.for_texts()`.
+    classifier : any `ExtremeClassifier`; default `LabelTree.for_texts(cost="auto")`.
     language : ISO 639-1 code of the texts' language, such as "fi", for its stems; "auto" finds it,
         also in texts of several languages. From 500 texts on, `fit` compares plain words, stems,
-        and both on part of the texts, and uses what is best; `trials_` has the nDCG@5 of each. With
-        fewer texts, "auto" leaves words as they are, as None always does.
+        and both on part of the texts, then two costs of the default classifier, and uses what is
+        best; `trials_` has the nDCG@5 of each. With fewer texts, "auto" leaves words and costs as
+        they are, as None always does.
     vectorizer : replaces the vectorizer that `language` chooses. Anything with `fit_transform` and
         `transform` works, but only those of umpteen can be saved.
     calibrate : whether to learn probabilities.
@@ -215,7 +216,7 @@ class Tagger(BaseEstimator):
                 "names for each text"
             )
         with compile_line(_N_KERNELS, getattr(classifier, "verbose", False)):
-            vectorizer, trials = self._choose_vectorizer(texts, lists)
+            vectorizer, trials = self._choose(texts, lists, classifier, described)
             X, more = read_texts(vectorizer, texts, described.texts, described.names)
         names, seed = described.labels, self.random_state
         Y = names.matrix(lists)
@@ -435,6 +436,23 @@ class Tagger(BaseEstimator):
         return self.calibration_ is not None
 
     @property
+    def chosen(self) -> dict[str, Any]:
+        """The settings that `fit` chose by trials: forms of words, their language, and the cost.
+
+        Empty if nothing was tried; `trials_` has the nDCG@5 of everything that was.
+        """
+        self._check_fitted()
+        found: dict[str, Any] = {}
+        if "words" in self.trials_:
+            language, forms = self.vectorizer_.language, self.vectorizer_.forms
+            found = (
+                {"forms": "words"} if language is None else {"forms": forms, "language": language}
+            )
+        if any(name.startswith("cost") for name in self.trials_):
+            found["cost"] = getattr(self.classifier_, "cost", None)
+        return found
+
+    @property
     def rebuild_due(self) -> str | None:
         """Why a new `fit` would be worth its time, or None."""
         return growth.rebuild_due(self._state)
@@ -463,7 +481,8 @@ class Tagger(BaseEstimator):
         classifier = self._new_classifier()
         if not is_able(classifier, Estimates):
             raise ParameterError(f"{type(classifier).__name__} cannot estimate what it will need")
-        X = self._choose_vectorizer(texts, lists)[0].fit_transform(texts)
+        described = DescribedLabels.of(None, None, lists, classifier)
+        X = self._choose(texts, lists, classifier, described)[0].fit_transform(texts)
         return classifier.estimate(  # type: ignore[attr-defined]
             X, LabelNames.of(lists).matrix(lists)
         )
@@ -473,17 +492,22 @@ class Tagger(BaseEstimator):
         self._check_fitted()
         storage.save(self, path)
 
-    def _choose_vectorizer(
-        self, texts: list[str], lists: list[list[str]]
+    def _choose(
+        self, texts: list[str], lists: list[list[str]], classifier: Any, described: DescribedLabels
     ) -> tuple[Any, dict[str, float]]:
+        """Give the classifier its costs; return a vectorizer and the quality of what was tried."""
         if self.vectorizer is not None:
             return clone(self.vectorizer), {}
-        return chosen_vectorizer(self.language, texts, lists, self.random_state, _SPARE)
+        trials = Trials.drawn(self.language, texts, lists, self.random_state)
+        vectorizer = trials.best_vectorizer(_SPARE)
+        if getattr(classifier, "cost", None) == "auto":
+            classifier.set_params(**trials.best_costs(classifier, vectorizer, described))
+        return vectorizer, trials.scores
 
     def _new_classifier(self) -> ExtremeClassifier:
         if self.classifier is not None:
             return clone(self.classifier)  # type: ignore[no-any-return]
-        return LabelTree.for_texts(random_state=self.random_state)
+        return LabelTree.for_texts(cost="auto", random_state=self.random_state)
 
     def _validated(self, texts: Any, labels: Any) -> ValidatedAnswers:
         """Answers to texts that the tagger did not learn from, and which are right."""

@@ -166,6 +166,19 @@ _LANGUAGES: dict[str, tuple[str, str]] = {
 
 CODES = tuple(sorted(_LANGUAGES))
 
+# Languages that do not separate words, by the first and the last letter of their script.
+_SCRIPTS = {
+    "ja": "ぁゟ",
+    "km": "ក៿",
+    "lo": "ກ໿",
+    "my": "က႟",
+    "th": "ก๿",
+    "zh": "一鿿",
+}
+UNSPACED = tuple(_SCRIPTS)
+_HIRAGANA = 0.05  # share of letters in Japanese texts, which otherwise look Chinese
+_MOST_CHARACTERS = 1_000  # of a text
+
 
 def stemmer_name(language: str) -> str:
     """Return the name of Snowball's stemmer of a language, by its ISO 639-1 code.
@@ -175,15 +188,15 @@ def stemmer_name(language: str) -> str:
     """
     if language not in _LANGUAGES:
         raise ParameterError(
-            f"language={language!r} has no stemmer; expected one of {', '.join(CODES)}, "
-            "'auto', or None to leave words as they are"
+            f"language={language!r} has no stemmer; expected one of "
+            f"{', '.join(sorted({*CODES, *UNSPACED}))}, 'auto', or None to leave words as they are"
         )
     return _LANGUAGES[language][0]
 
 
 def check_language(language: str | None) -> None:
-    """Raise an error unless there is a stemmer for a language, or it is "auto" or None."""
-    if language not in (None, "auto"):
+    """Raise an error unless a language is known, or it is "auto" or None."""
+    if language not in (None, "auto", *UNSPACED):
         stemmer_name(language)
 
 
@@ -211,6 +224,26 @@ def main_languages(texts: Sequence[str]) -> list[str]:
     counts = np.bincount(found[found >= 0], minlength=len(CODES))
     order = np.argsort(-counts, kind="stable")
     return [CODES[i] for i in order if counts[i] > _OFTEN * max(len(found), 1)]
+
+
+def unspaced_language(texts: Sequence[str]) -> str | None:
+    """Return the language of a corpus whose scripts mostly do not separate words, else None.
+
+    >>> unspaced_language(["我喜欢北京", "新しい本"]), unspaced_language(["北京 is Beijing"])
+    ('ja', None)
+    """
+    step = -(-len(texts) // _MOST_ASKED) or 1
+    letters = "".join(filter(str.isalpha, "".join(t[:_MOST_CHARACTERS] for t in texts[::step])))
+    codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), np.uint32)
+    counts = {
+        language: int(((codes >= ord(first)) & (codes <= ord(last))).sum())
+        for language, (first, last) in _SCRIPTS.items()
+    }
+    if 2 * sum(counts.values()) <= len(codes):
+        return None
+    is_japanese = counts["ja"] > _HIRAGANA * (counts["ja"] + counts["zh"])
+    best = max(counts, key=counts.__getitem__)
+    return "ja" if best == "zh" and is_japanese else best
 
 
 def _numbers_of(texts: list[str]) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ from umpteen.kernels.hashing import places
 from umpteen.kernels.ngrams import count_texts
 from umpteen.kernels.tfidf import weigh_texts
 from umpteen.storage import Shape, Size, Sizes, Within, storable
-from umpteen.text.languages import check_language, main_languages
+from umpteen.text.languages import UNSPACED, check_language, main_languages
 from umpteen.text.morphology import FORMS, PLAIN, Morphology, as_lines, words_of
 from umpteen.text.reading import EMPTY, Table, blocks, hash_words, stop_table, table_faults
 from umpteen.text.vocabulary import Counts, Spelled, Vocabulary
@@ -25,6 +25,7 @@ from umpteen.validation import N_JOBS, check_parameters, check_texts
 
 _FEWEST_HASHED = 2  # one half for words, one for longer n-grams
 _MOST_WORDS = 100  # in a feature of a loaded model
+_LONGEST_SEQUENCE = 3  # letters, in languages that do not separate words
 
 
 def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
@@ -74,7 +75,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         distinct words are stemmed, so it costs little. The default, None, leaves words as they are.
     forms : with a language, `"stems"` makes one feature of all words with the same stem, named by
         the shortest of them; `"both"` adds features of stems to those of words; `"characters"` adds
-        sequences of four and five characters, for compounds and for any language.
+        sequences of four and five characters, for compounds and for any language. Languages that
+        do not separate words ("zh", "ja", "th", "lo", "km", "my") have no stems; `"characters"`
+        are then sequences of up to three letters, all with the weight of words.
     stop_words : list of words to ignore; bigrams skip them. "don't" ignores "don" and "t". The
         default is None: a list is for one language, while idf lowers the weight of frequent words
         in all languages.
@@ -123,8 +126,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         ):
             yield f"has {n_features_used} features in {self.n_features_} columns"
         most = _MOST_WORDS if self.vocabulary_ is None else self.vocabulary_.ngrams.shape[1]
-        if not 1 <= self.ngrams <= most:
-            yield f"has ngrams={self.ngrams}, and no feature has more than {most} words"
+        if not 1 <= self._longest <= most:
+            yield f"has ngrams={self._longest}, and no feature has more than {most} words"
         if self.vocabulary_ is None and self.n_features_ < _FEWEST_HASHED:
             yield f"has {self.n_features_} columns for hashes, expected {_FEWEST_HASHED} or more"
         yield from table_faults(self.stop_table_)
@@ -170,14 +173,15 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
         def count(block: list[str]) -> tuple[Counts, Spelled]:
             words, spelled = reader.read(block, stops, spell=n_columns == 0)
-            return count_texts(*words, self.ngrams, n_columns), spelled
+            return count_texts(*words, self._longest, n_columns), spelled
 
         found = parallel.run(count, blocks(texts), n_jobs=self.n_jobs)
         counts, spelled = map(list, zip(*found, strict=True))
         vocabulary, n_texts = self._learn(counts, [*spelled, *names], len(texts))
         self.vocabulary_, self.stop_table_, self.morphology_ = vocabulary, stops, morphology
         idf = np.log((1 + len(texts)) / (1 + n_texts)) + 1
-        weights = idf * np.where(self._is_multiword(len(idf)), self.ngram_weight, 1)
+        ngram_weight = 1 if self._of_characters else self.ngram_weight
+        weights = idf * np.where(self._is_multiword(len(idf)), ngram_weight, 1)
         of_new_words = np.full(self.spare, np.log(1 + len(texts)) + 1)
         self.idf_ = np.append(weights, of_new_words).astype(np.float32)
         self.n_first_, self.n_features_ = len(weights), len(self.idf_)
@@ -212,7 +216,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         def weigh(block: list[str]) -> tuple[Any, Any, Any]:
             words, _ = reader.read(block, self.stop_table_)
             return weigh_texts(  # type: ignore[no-any-return]
-                *words, self.ngrams, *self._table(), columns, self.idf_, self.n_first_,
+                *words, self._longest, *self._table(), columns, self.idf_, self.n_first_,
                 self.sublinear,
             )  # fmt: skip
 
@@ -256,7 +260,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         {220259: 'squares', 374776: 'least', 677892: 'least squares'}
         """
         self._check_fitted()
-        names, keys, n_words = self._reader.named_ngrams(text, self.ngrams, self.stop_table_)
+        names, keys, n_words = self._reader.named_ngrams(text, self._longest, self.stop_table_)
         columns = places(keys, *self._table())
         if self.vocabulary_ is None:
             n_first = self.n_features_ // 2
@@ -272,7 +276,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self, texts: list[str], stop_words: Table
     ) -> tuple[Morphology | None, list[Spelled]]:
         """What words stand for, if a language is given or found, and names of all features."""
-        if self.language is None:
+        if self.language is None or self.language in UNSPACED:
             return None, []
         languages = main_languages(texts) if self.language == "auto" else [self.language]
         if not languages:
@@ -280,6 +284,15 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         words = words_of(blocks(texts), languages, stop_words)
         morphology = Morphology(self.forms, languages).extended(words)
         return morphology, [as_lines(morphology.names(list(words)))]
+
+    @property
+    def _of_characters(self) -> bool:
+        """Whether features are sequences of letters that are words themselves."""
+        return self.language in UNSPACED and self.forms == "characters"
+
+    @property
+    def _longest(self) -> int:
+        return max(self.ngrams, _LONGEST_SEQUENCE) if self._of_characters else self.ngrams
 
     @property
     def _reader(self) -> Morphology:
@@ -320,7 +333,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             return None, totals
         least = self.min_df, max(self.min_df, self.min_df_ngrams)
         vocabulary, totals = Vocabulary.learn(
-            counts, spelled, self.ngrams, least, self.max_features, self.n_jobs
+            counts, spelled, self._longest, least, self.max_features, self.n_jobs
         )
         if len(totals) == 0:
             raise FeaturesError(

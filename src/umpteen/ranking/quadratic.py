@@ -7,7 +7,7 @@ learned from a validation split.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 _RIDGE = 2e-3  # per relevant pair
 _STEPS = 25
-_CLOSE = 1e-4
+_CLOSE, _LEAST = 1e-2, 1e-4  # the step after a close one would be of its square
 _BLOCK = 65_536  # pairs, or a few more
 _UNRESTRAINED = 1e6
 
@@ -62,13 +62,17 @@ class QuadraticRanker:
         evidence: FloatArray,
         relevant: npt.NDArray[np.bool_],
         n_candidates: npt.NDArray[np.integer],
+        near: "QuadraticRanker | None" = None,
     ) -> "QuadraticRanker":
-        """Fit by Newton's method to evidence (pairs, columns); each sample's pairs are in a row."""
+        """Fit by Newton's method to evidence (pairs, columns); each sample's pairs are in a row.
+
+        It is faster if it starts from a ranker of similar evidence, `near`.
+        """
         means, scales = evidence.mean(axis=0), evidence.std(axis=0)
         scales = np.where(scales > 0, scales, 1).astype(np.float32)
         pairs = _Pairs(evidence, relevant, n_candidates, means, scales)
         with parallel.one_thread_each:  # threads of BLAS wait for a busy core for seconds
-            weights = pairs.likeliest_weights()
+            weights = pairs.teaching().likeliest_weights(None if near is None else near.weights)
             shift, scale = _as_probabilities(pairs.scores(weights), relevant)
         return cls(
             means.astype(np.float32), scales, np.r_[shift, scale * weights].astype(np.float32)
@@ -91,20 +95,35 @@ class _Pairs:
     means: FloatArray
     scales: FloatArray
 
-    def likeliest_weights(self) -> Doubles:
+    def teaching(self) -> "_Pairs":
+        """Return the pairs of samples that have a relevant one: weights do not depend on others."""
+        sample = np.repeat(np.arange(len(self.n_candidates)), self.n_candidates)
+        has_relevant = np.bincount(sample[self.relevant], minlength=len(self.n_candidates)) > 0
+        kept = has_relevant[sample]
+        return replace(
+            self, evidence=self.evidence[kept], relevant=self.relevant[kept],
+            n_candidates=self.n_candidates[has_relevant],
+        )  # fmt: skip
+
+    def likeliest_weights(self, near: FloatArray | None = None) -> Doubles:
         """Return the weights of the least loss, by Newton's method."""
         n_columns = self.evidence.shape[1]
         weights = np.zeros(n_columns * (n_columns + 3) // 2)
+        if near is not None:
+            weights += near[1:]
         loss = self.loss(weights)
         for _ in range(_STEPS):
             step = self.newton(weights)
+            is_last = np.abs(step).max() < _CLOSE
             moved = self.loss(weights - step)
-            while moved > loss and np.abs(step).max() >= _CLOSE:  # too far: half the step
+            while moved > loss and np.abs(step).max() >= _LEAST:  # too far: half the step
                 step /= 2
                 moved = self.loss(weights - step)
-            if np.abs(step).max() < _CLOSE:
+            if moved > loss:
                 break
             weights, loss = weights - step, moved
+            if is_last:
+                break
         return weights
 
     def loss(self, weights: Doubles) -> float:
@@ -129,7 +148,7 @@ class _Pairs:
             expected = shares * _spread(n_relevant, begins, n)
             means = np.add.reduceat(terms * shares[:, None], begins, axis=0)  # (samples, terms)
             slope += terms.T @ (expected - relevant)
-            curve += (terms * expected[:, None]).T @ terms - (means * n_relevant[:, None]).T @ means
+            curve += _gram(terms, expected) - _gram(means, n_relevant)
         return np.asarray(np.linalg.solve(curve, slope))
 
     def scores(self, weights: Doubles) -> Doubles:
@@ -151,6 +170,12 @@ class _Pairs:
             terms = quadratic_terms(self.evidence[rows], self.means, self.scales)[:, 1:]
             yield terms, self.relevant[rows].astype(float), begins[first:last] - begins[first]
             first = last
+
+
+def _gram(rows: Doubles, weights: Doubles) -> Doubles:
+    """The sum of weighted products of each row with itself; numpy computes one half of them."""
+    scaled = rows * np.sqrt(weights)[:, None]
+    return scaled.T @ scaled
 
 
 def _spread(values: Doubles, begins: npt.NDArray[np.int64], n: int) -> Doubles:
