@@ -30,6 +30,7 @@ _HOME = {
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
     "save": "umpteen.storage",
+    "to_table": "umpteen.tables",
 }
 _SUBPACKAGES = (
     "aggregated",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.storage import edit as edit
     from umpteen.storage import load as load
     from umpteen.storage import save as save
+    from umpteen.tables import to_table as to_table
     from umpteen.tagger import Tagger as Tagger
 
 
