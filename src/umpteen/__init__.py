@@ -22,6 +22,7 @@ _HOME = {
     "NearestCentroid": "umpteen.centroid",
     "NeuralClassifier": "umpteen.neural",
     "Report": "umpteen.report",
+    "Reranker": "umpteen.rerank",
     "SiameseXML": "umpteen.siamese",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
@@ -43,6 +44,7 @@ _SUBPACKAGES = (
     "multihead",
     "neural",
     "report",
+    "rerank",
     "search",
     "serve",
     "siamese",
@@ -65,6 +67,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.neural import NeuralClassifier as NeuralClassifier
     from umpteen.report import Report as Report
     from umpteen.report import evaluate as evaluate
+    from umpteen.rerank import Reranker as Reranker
     from umpteen.siamese import SiameseXML as SiameseXML
     from umpteen.softmax import AdversarialSoftmax as AdversarialSoftmax
     from umpteen.storage import edit as edit
