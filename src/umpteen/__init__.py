@@ -22,6 +22,7 @@ _HOME = {
     "NearestCentroid": "umpteen.centroid",
     "NeuralClassifier": "umpteen.neural",
     "Report": "umpteen.report",
+    "Reranker": "umpteen.rerank",
     "SiameseXML": "umpteen.siamese",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
@@ -30,6 +31,7 @@ _HOME = {
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
     "save": "umpteen.storage",
+    "to_table": "umpteen.tables",
 }
 _SUBPACKAGES = (
     "aggregated",
@@ -42,6 +44,7 @@ _SUBPACKAGES = (
     "multihead",
     "neural",
     "report",
+    "rerank",
     "search",
     "serve",
     "siamese",
@@ -64,11 +67,13 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.neural import NeuralClassifier as NeuralClassifier
     from umpteen.report import Report as Report
     from umpteen.report import evaluate as evaluate
+    from umpteen.rerank import Reranker as Reranker
     from umpteen.siamese import SiameseXML as SiameseXML
     from umpteen.softmax import AdversarialSoftmax as AdversarialSoftmax
     from umpteen.storage import edit as edit
     from umpteen.storage import load as load
     from umpteen.storage import save as save
+    from umpteen.tables import to_table as to_table
     from umpteen.tagger import Tagger as Tagger
 
 

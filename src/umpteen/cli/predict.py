@@ -58,7 +58,9 @@ def predict(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write JSONL to this file instead."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write JSONL, or .parquet, to this file."
+        ),
     ] = None,
     verify: Verify = None,
     json: Json = None,
@@ -90,11 +92,9 @@ def write_answers(
 ) -> None:
     """Write answers to a file or to stdout, as JSONL or as a table."""
     if output is not None:
-        from umpteen.data.formats.compression import open_sink
+        from umpteen.cli.answers import write_answers
 
-        with open_sink(output) as sink:
-            for record in records:
-                sink.write((_line(record) + "\n").encode())
+        write_answers(records, output, _line)
     elif wants_json(json):
         for record in records:
             print(_line(record), flush=record["last"])

@@ -29,7 +29,7 @@ LabelTexts = Annotated[
 EXAMPLE = '{"text": "How do I keep sourdough alive?", "labels": ["bread", "sourdough"]}'
 
 _MOST_AT_ONCE = 1 << 16
-_FORMATS = ("jsonl", "csv", "tsv", "fasttext", "parquet", "xmc", "svmlight", "lines")
+_FORMATS = ("jsonl", "csv", "tsv", "fasttext", "parquet", "xmc", "svmlight", "annif", "lines")
 Format = Enum("Format", {name: name for name in _FORMATS}, type=str)  # type: ignore[misc]
 
 

@@ -2,6 +2,7 @@
 
 from umpteen.data.dataset import Dataset
 from umpteen.data.formats import read, read_label_texts, stream, write
+from umpteen.data.formats.annif import read_annif, write_annif, write_annif_vocabulary
 from umpteen.data.group_labels import labels_of_groups
 from umpteen.data.grouping import aggregate, group_by_clusters, group_randomly
 from umpteen.data.label_vocabulary import Concept, LabelVocabulary
@@ -23,8 +24,11 @@ __all__ = [
     "make_extreme",
     "names",
     "read",
+    "read_annif",
     "read_label_texts",
     "read_vocabulary",
     "stream",
     "write",
+    "write_annif",
+    "write_annif_vocabulary",
 ]

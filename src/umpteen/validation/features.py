@@ -12,6 +12,7 @@ from umpteen.errors import FeaturesError, LabelsShapeError
 from umpteen.kernels.checks import is_clean
 from umpteen.kernels.topk import frozen_csr
 from umpteen.validation.arrays import as_array, as_float32, canonical_csr
+from umpteen.validation.columns import plain
 
 Features: TypeAlias = csr_matrix | npt.NDArray[np.float32]
 
@@ -25,6 +26,7 @@ def check_features(
     array([[0., 1.],
            [2., 3.]], dtype=float32)
     """
+    X = plain(X, name, FeaturesError)
     features = _sparse_features(X, name) if sparse.issparse(X) else _dense_features(X, name)
     if n_features is not None and features.shape[1] != n_features:
         raise FeaturesError(

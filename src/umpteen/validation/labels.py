@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsError, LabelsShapeError
 from umpteen.validation.arrays import as_array, as_float32, canonical_csr
+from umpteen.validation.columns import plain
 from umpteen.validation.indicators import indicator_doubt, say_doubt
 
 _MAX_INT32 = np.iinfo(np.int32).max
@@ -28,6 +29,7 @@ def check_labels(
            [0., 0., 0.],
            [0., 1., 0.]], dtype=float32)
     """
+    Y = plain(Y, name, LabelsError)
     if sparse.issparse(Y):
         labels = _sparse_labels(Y, name)
     elif is_list_of_lists(Y):
@@ -63,6 +65,7 @@ def is_single_label(Y: Any) -> bool:
     >>> is_single_label([2, 0, 1]), is_single_label([[2], [0, 1]])
     (True, False)
     """
+    Y = plain(Y, "Y", LabelsError)
     return not sparse.issparse(Y) and not is_list_of_lists(Y) and np.asarray(Y).ndim == 1
 
 
@@ -114,7 +117,10 @@ def _dense_labels(Y: Any, n_labels: int | None, name: str) -> csr_matrix:
 def _labels_of_ids(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> csr_matrix:
     if ids.dtype.kind == "f":
         if not np.isfinite(ids).all():
-            raise LabelsError(f"{name} holds NaN or infinity; expected one label id per sample")
+            row = int(np.flatnonzero(~np.isfinite(ids))[0])
+            raise LabelsError(
+                f"{name} holds NaN or infinity in row {row}; expected one label id per sample"
+            )
         if (ids != np.floor(ids)).any():
             raise LabelsError(
                 f"{name} is 1-D with fractions (Unknown label type: continuous); "

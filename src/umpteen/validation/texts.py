@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from umpteen.errors import LabelsError, LabelsShapeError, TextsError
+from umpteen.validation.columns import cells, is_missing
 from umpteen.validation.indicators import doubt_of_names
 
 
@@ -22,12 +23,11 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
             f"{name} is the single text {_shortened(texts)}; expected a list of texts: wrap it, "
             "[text]"
         )
+    texts = cells(texts, name, TextsError)  # numpy's own texts are slow, too
     if not isinstance(texts, Iterable) or isinstance(texts, Mapping):
         raise TextsError(
             f"{name} is {_shortened(texts)}, a {type(texts).__name__}; expected a list of texts"
         )
-    if isinstance(texts, np.ndarray):
-        texts = texts.tolist()  # numpy's own texts are slow
     found: list[str] = texts if type(texts) is list else list(texts)
     if not set(map(type, found)) <= {str}:
         _check_each(found, name)
@@ -61,15 +61,16 @@ def check_label_lists(labels: Any, n_texts: int) -> list[list[str]]:
     >>> check_label_lists([["b", "a", "b"], "c", (), 7], n_texts=4)
     [['b', 'a'], ['c'], [], ['7']]
     """
-    if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
-        raise LabelsError(
-            f"labels is {labels!r:.60}, a {type(labels).__name__}; expected a list with the "
-            "label names of each text"
-        )
     if issparse(labels) or _is_indicator(labels):
         raise LabelsError(
             "labels is a matrix of zeros and ones; expected a list with the label names of each "
             "text. For matrices there are the classifiers, such as LabelTree"
+        )
+    labels = cells(labels, "labels", LabelsError)
+    if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
+        raise LabelsError(
+            f"labels is {labels!r:.60}, a {type(labels).__name__}; expected a list with the "
+            "label names of each text"
         )
     labels = list(labels)
     check_not_rows(labels, "labels")
@@ -117,7 +118,7 @@ def check_names(names: Any, name: str = "names") -> list[str]:
     >>> check_names("alone"), check_names([1, "b"])
     (['alone'], ['1', 'b'])
     """
-    return _names(names, name)
+    return _names(cells(names, name, LabelsError), name)
 
 
 def check_label_texts(label_texts: Any) -> dict[str, str]:
@@ -148,10 +149,11 @@ def _names(names: Any, where: str) -> list[str]:
 
 
 def _name(name: Any, where: str) -> str:
-    is_missing = name is None or (isinstance(name, float | np.floating) and np.isnan(name))
-    if is_missing or isinstance(name, bytes) or not getattr(type(name), "__hash__", None):
+    if type(name) is str:
+        return name
+    if is_missing(name) or isinstance(name, bytes) or not getattr(type(name), "__hash__", None):
         raise LabelsError(
             f"{where} has {name!r:.60}, which is not a label name; expected texts or numbers, "
             "and an empty list for a text without labels"
         )
-    return name if type(name) is str else str(name)
+    return str(name)

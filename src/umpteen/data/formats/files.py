@@ -8,7 +8,7 @@ from inspect import signature
 from os import PathLike, fspath
 from typing import Any
 
-from umpteen.data.formats import delimited, fasttext, jsonl, parquet, svmlight, xmc
+from umpteen.data.formats import annif, delimited, fasttext, jsonl, parquet, svmlight, xmc
 from umpteen.data.formats.compression import Writable, compression_of_name, open_sink
 from umpteen.data.formats.json_objects import is_array
 from umpteen.data.formats.source import Readable, Source, open_source
@@ -36,6 +36,7 @@ FORMATS = {
         Format("csv", (".csv",), delimited.stream, delimited.write_csv),
         Format("tsv", (".tsv",), delimited.stream, delimited.write_tsv),
         Format("parquet", (".parquet", ".pq"), parquet.stream, parquet.write),
+        Format("annif", (), annif.stream, annif.write),
     )
 }
 _ROW = re.compile(rb"[ \t]*(\d+(,\d+)*[ \t]+)?(qid:\d+[ \t]+)?\d+:[-+.\d].*")
@@ -55,7 +56,7 @@ def read(
     parquet; `labels_field=""` reads no labels), `group_field` (those, too: the name of each
     sample's group), `label_separator`, `quoted` (csv, tsv), `prefix` (fasttext),
     `zero_based`, `n_features`, `n_labels` (svmlight). A file that is not sound raises
-    `DataFormatError`, with the line.
+    `DataFormatError`, with the line. `format="annif"` reads a corpus as `read_annif` does.
 
     >>> from io import BytesIO
     >>> samples = read(BytesIO(b"2 5 3\\n0,2 0:1 4:0.5\\n 3:2\\n"))
@@ -196,6 +197,9 @@ def _of_content(head: bytes) -> Format | None:
 def _samples(
     path: Readable, name: str | None, batch_size: int | None, options: dict[str, Any]
 ) -> Iterator[Samples]:
+    if name == "annif" and annif.is_folder(path):
+        yield from annif.stream_folder(path, batch_size, **options)
+        return
     with open_source(path) as source:
         chosen = format_to_read(source, name)
         check_options(chosen, chosen.stream, options)

@@ -1,0 +1,52 @@
+"""Answers written to a file: JSON Lines, or Parquet for data frames."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from umpteen.data.formats.compression import open_sink
+from umpteen.extras import require
+
+_ROWS_AT_ONCE = 4096
+_PARQUET = (".parquet", ".pq")
+
+
+def write_answers(
+    records: Iterator[dict[str, Any]], path: Path, as_line: Callable[[dict[str, Any]], str]
+) -> None:
+    """Write answers to a file, which is there as a whole or not at all.
+
+    A name that ends in .parquet or .pq gets a row per text, with the columns `id` and `text`
+    where there are such, `labels` and `scores`; any other gets a line of JSON per text.
+    """
+    with open_sink(path) as sink:
+        if path.name.lower().endswith(_PARQUET):
+            _write_parquet(records, sink)
+            return
+        for record in records:
+            sink.write((as_line(record) + "\n").encode())
+
+
+def _write_parquet(records: Iterator[dict[str, Any]], sink: Any) -> None:
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    part = list(islice(records, _ROWS_AT_ONCE))
+    first = part[0] if part else {"id": None, "text": None}
+    text = arrow.large_string()
+    columns = [(name, text) for name in ("id", "text") if first[name] is not None]
+    lists = [("labels", arrow.list_(text)), ("scores", arrow.list_(arrow.float64()))]
+    schema = arrow.schema([*columns, *lists])
+    with parquet.ParquetWriter(sink, schema) as writer:
+        while part:
+            rows = [_row(record, schema.names) for record in part]
+            writer.write_table(arrow.Table.from_pylist(rows, schema=schema))
+            part = list(islice(records, _ROWS_AT_ONCE))
+
+
+def _row(record: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    tags = record["labels"]
+    row = {
+        "labels": [str(tag["label"]) for tag in tags],
+        "scores": [float(tag["score"]) for tag in tags],
+    }
+    return {name: row.get(name, record.get(name)) for name in columns}
