@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export UMPTEEN_DATA ?= $(CURDIR)/../shared/data
 endif
 
-.PHONY: setup browser clients test test-all check demo bench reproduce clean
+.PHONY: setup browser clients test test-all check demo docs bench reproduce clean
 
 setup: $(VENV)/.done
 
@@ -54,6 +54,13 @@ check: setup
 
 demo: setup
 	@$(BIN)/umpteen demo
+
+# The site, in build/site: warnings and links to nowhere are errors.
+docs: setup
+	rm -rf build/site
+	$(BIN)/python -m sphinx -q -E -W --keep-going -d build/doctrees -c docs . build/site
+	$(BIN)/python docs/check_site.py build/site
+	@echo "The site: build/site/index.html"
 
 bench: setup
 	$(BIN)/python benchmarks/formats.py

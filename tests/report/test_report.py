@@ -75,7 +75,7 @@ def test_report_prints_as_a_table(report):
     assert "│ precision       │ 60.00 │ 40.00 │" in text
     assert "torso" in text
     assert max(map(len, text.splitlines())) <= 96
-    assert report._repr_html_().startswith("<pre>5 samples")
+    assert "<p>5 samples" in report._repr_html_()
     assert "precision@1=0.6000" in repr(report)
 
 

@@ -9,9 +9,12 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsError, LabelsShapeError
+from umpteen.markup import Html, notebook, table, tag
 from umpteen.validation import check_features, check_k
 
 Name = TypeVar("Name")
+
+_ROWS_SHOWN, _COLUMNS_SHOWN = 10, 10  # in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +151,26 @@ class TopK:
         values[rows[order], rank] = matrix.data[order]
         return cls(labels, values)
 
+    def _repr_html_(self) -> str:
+        """Return the first samples with their labels and scores, as a notebook shows them."""
+        shown = self[:_ROWS_SHOWN].first(_COLUMNS_SHOWN) if self.labels.size else self
+        headings = ["sample", *(f"{place}" for place in range(1, shown.k + 1))]
+        rows = [
+            [sample, *map(_cell, labels, scores)]
+            for sample, (labels, scores) in enumerate(zip(shown.labels, shown.scores, strict=True))
+        ]
+        caption = f"{len(self):,} samples, {self.k:,} labels each, with scores"
+        return notebook(table(caption, headings, rows))
+
     def _check_ids_below(self, n_labels: int) -> None:
         if self.labels.size and self.labels.max() >= n_labels:
             raise LabelsError(
                 f"label id {self.labels.max():,} does not fit {n_labels:,} labels, numbered from 0"
             )
+
+
+def _cell(label: int, score: float) -> Html | str:
+    return Html(f"{label} {tag('small', f'{score:.3g}')}") if label >= 0 else ""
 
 
 def _as_label_ids(labels: Any) -> npt.NDArray[np.int32]:

@@ -38,7 +38,7 @@ def simplex_etf(n_vectors: int, dimension: int) -> FloatArray:
 
 
 def near_equal_angles(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
-    """Return unit vectors, more than a simplex has room for, whose largest |cosine| is small.
+    """Return unit vectors, more than a simplex has room for, with a small largest absolute cosine.
 
     Kerdock's, Goethals' or Gold's families of signs where they fit (turned at random where the
     dimension is no power of two); else, or where few vectors let a search do better, a descent on
@@ -78,7 +78,7 @@ def random_frame(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
 
 
 def coherence(vectors: FloatArray) -> float:
-    """Return the largest |cosine| between two of the unit vectors."""
+    """Return the largest absolute cosine between two of the unit vectors."""
     largest = 0.0
     for start in range(0, len(vectors), _BLOCK):
         cosines = np.abs(vectors[start:] @ vectors[start : start + _BLOCK].T)

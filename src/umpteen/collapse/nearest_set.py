@@ -33,9 +33,14 @@ class NearestSet(BaseEstimator):
 
     With `unseen`, any set of labels can be, of as many labels as some training sample has: means
     of collapsed features are sums of vectors of their labels, so those of unseen sets follow
-    (`averages_`). The nearest of all is found by branch and bound; where a sample takes more
-    than `max_steps` steps, the best set found so far is the answer (`search` tells which). Some
-    samples of seen sets are then given unseen ones: worth it where unseen sets are common.
+    (`averages_`). The nearest of all is found by branch and bound. Some samples of seen sets are
+    then given unseen ones: worth it where unseen sets are common.
+
+    Parameters
+    ----------
+    unseen : whether sets that no training sample has can be answers.
+    max_steps : number of steps of the search for a sample, after which the best set found so far is
+        the answer; `search` tells for which samples.
 
     >>> features = np.array([[2.0, 0, 0], [0, 2, 0], [0, 0, 2], [1, 1, 0], [1, 0, 1]])
     >>> labels = [[0], [1], [2], [0, 1], [0, 2]]

@@ -34,11 +34,13 @@ def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 class OneVsAll(BaseEstimator):
     """Logistic regression for each label on given features, and one threshold for all.
 
-    `threshold` is the probability from which a label is in the answer: a number, such as 0.5, or
-    chosen on samples: `"subset"` makes the most sets exactly right, `"f1"` makes micro-F1 best.
-    With `at_least_one`, a sample with no label above it gets its best one.
-
-    `cost` is what errors cost against the penalty on weights, as scikit-learn's `C`.
+    Parameters
+    ----------
+    threshold : probability from which a label is in the answer: a number, such as 0.5, or chosen on
+        samples: "subset" makes the most sets exactly right, "f1" makes micro-F1 best.
+    at_least_one : whether a sample with no label above the threshold gets its best one.
+    cost : penalty of errors relative to that of weights, as scikit-learn's `C`.
+    max_iter : maximum number of iterations of the solver.
 
     >>> features = np.array([[1.0, 0], [0, 1], [1, 1], [0, 0]])
     >>> model = OneVsAll(cost=100.0).fit(features, [[0], [1], [0, 1], []])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
-from umpteen import parallel
+from umpteen import markup, parallel
 from umpteen.base import (
     AddsLabels,
     Explains,
@@ -79,6 +79,20 @@ class EnsembleExplanation:
             for each in self.members
         ]
         return "\n".join([f"label {self.label}: {self.score:.3f}", *lines])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                each.member,
+                "-" if each.rank is None else each.rank,
+                f"{each.score:.3f}",
+                each.contribution,
+            ]
+            for each in self.members
+        ]
+        caption = f"label {self.label}: {self.score:.3f}"
+        headings = ["member", "rank", "score", "contribution"]
+        return markup.notebook(markup.contributions(caption, headings, rows))
 
 
 class Ensemble(MatchesLabelNames, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):

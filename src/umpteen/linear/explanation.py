@@ -7,10 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from umpteen import markup
 from umpteen.kernels.beam import log_link
 from umpteen.linear.label_texts import LabelTexts
 from umpteen.linear.search import Search, best_leaf
 from umpteen.linear.tree import Tree
+
+_FEATURES_SHOWN = 12  # in a notebook
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class Explanation:
             ):
                 total[feature] = total.get(feature, 0.0) + float(contribution) / len(self.paths)
         return sorted(total.items(), key=lambda item: -abs(item[1]))
+
+    def _repr_html_(self) -> str:
+        caption = f"label {self.label}: {self.score:.3f}"
+        largest = self.features()[:_FEATURES_SHOWN]
+        return markup.notebook(markup.contributions(caption, ["feature", "contribution"], largest))
 
 
 def explain_label(

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from umpteen.markup import Html, join, name, tag
 from umpteen.report.highlight import highlight, shorten
-from umpteen.report.markup import Html, join, name, tag
 
 if TYPE_CHECKING:
     from umpteen.report.report import Example, Report

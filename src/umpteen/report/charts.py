@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from umpteen.markup import Html, percent, tag
 from umpteen.metrics.reliability import Bin, Reliability
-from umpteen.report.markup import Html, percent, tag
 
 FEW = 20
 _WIDTH = 340

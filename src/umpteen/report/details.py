@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from umpteen.markup import Html, join, name, noted, percent, table, tag
 from umpteen.metrics.per_label import FEWEST_TEST_SAMPLES, LabelQuality
 from umpteen.metrics.reliability import Reliability
 from umpteen.report import charts
-from umpteen.report.markup import Html, join, name, noted, percent, table, tag
 
 if TYPE_CHECKING:
     from umpteen.report.report import Report

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from umpteen.report.markup import Html, join, tag
+from umpteen.markup import Html, join, tag
 
 _WORD = re.compile(r"\w+")
 _FAINTEST = 0.05  # of the strongest

@@ -3,8 +3,8 @@
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+from umpteen.markup import Html, join, noted, percent, table, tag
 from umpteen.report import charts, tables
-from umpteen.report.markup import Html, join, noted, percent, table, tag
 
 if TYPE_CHECKING:
     from umpteen.report.report import Report

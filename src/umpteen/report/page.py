@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from umpteen.markup import Html, join, tag
 from umpteen.report import answers, details, overview
-from umpteen.report.markup import Html, join, tag
 
 if TYPE_CHECKING:
     from umpteen.report.report import Report

@@ -1,7 +1,6 @@
 """All metrics at once, as a table, a dictionary, a picture or a page."""
 
 from dataclasses import dataclass, field, fields, is_dataclass
-from html import escape
 from os import PathLike
 from typing import Any
 
@@ -12,7 +11,7 @@ from umpteen.metrics.confusion import Confused
 from umpteen.metrics.frequency import LabelGroup
 from umpteen.metrics.per_label import LabelTable
 from umpteen.metrics.reliability import AtThreshold, Reliability
-from umpteen.report import figure, page, tables
+from umpteen.report import figure, notebook, page, tables
 from umpteen.writing import open_to_write
 
 
@@ -89,7 +88,7 @@ class Report:
         return f"Report(n_samples={self.n_samples}, n_labels={self.n_labels}, {first}, ...)"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return notebook.render(self)
 
 
 def _plain(value: Any) -> Any:

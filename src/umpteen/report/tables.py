@@ -24,7 +24,7 @@ def render(report: "Report") -> Group:
     if report.reliability is not None:
         lines.append(calibration(report, report.reliability))
     if report.confused:
-        lines.append(_confused(report))
+        lines.append(Text(confusions(report)))
     return Group(*lines)
 
 
@@ -61,6 +61,15 @@ def calibration(report: "Report", reliability: Reliability) -> str:
     )
 
 
+def confusions(report: "Report") -> str:
+    """Return the labels that are given most often in place of others."""
+    pairs = [
+        f"{pair.given} instead of {pair.missed} ({pair.count:,}x)"
+        for pair in report.confused[:_PAIRS_SHOWN]
+    ]
+    return "most confused: " + "; ".join(pairs)
+
+
 def _metrics(report: "Report") -> Table:
     table = _table("in %", *(f"@{k}" for k in report.ks))
     for name in report.metric_names:
@@ -85,14 +94,6 @@ def _cells(group: LabelGroup) -> list[str]:
     values = [group.test_share, group.recall, group.precision]
     values += [] if group.psp is None else [group.psp]
     return [group.name, f"{group.n_labels:,}", group.span, *map(_percent, values)]
-
-
-def _confused(report: "Report") -> Text:
-    pairs = [
-        f"{pair.given} instead of {pair.missed} ({pair.count:,}x)"
-        for pair in report.confused[:_PAIRS_SHOWN]
-    ]
-    return Text("most confused: " + "; ".join(pairs))
 
 
 def _table(first: str, *others: str) -> Table:

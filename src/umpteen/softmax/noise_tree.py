@@ -54,17 +54,28 @@ class NoiseTree(BaseEstimator):
     principal components at unit variance. Nodes are fitted from the root down: Newton ascent on
     w and b, then the half of the classes that gain most by it go right (Eq. 9), and again until
     no class changes sides or after `max_rounds` (1 keeps the split along the direction in which
-    class means differ most). `regularizer * (|w|^2 + b^2)` is taken off a node's log-likelihood:
-    the larger, the less sure the tree is of itself. "auto" finds one for each level by the
-    likelihood of a validation split, a fifth of the samples, then fits to all, in about three times
-    the time; less with very many samples.
+    class means differ most).
 
     Probabilities of all classes add up to 1. A class without samples has a small one.
 
-    `weights_`, `biases_`: of each node, numbered as in a heap from 1. `label_of_`: the class of
-    each leaf, -1 for none. `leaf_of_`: the leaf of each class. `reduction_`: makes z of x.
-    `log_likelihood_`: mean over the training samples. `n_rounds_`: alternations of each node.
-    `regularizers_`: of each level.
+    Parameters
+    ----------
+    dim : number of principal components of the samples.
+    regularizer : `regularizer * (|w|^2 + b^2)` is subtracted from a node's log-likelihood. With
+        larger values, probabilities are closer to one another. "auto" finds one for each level by
+        the likelihood of a validation split, a fifth of the samples, then fits to all, in about
+        three times the time; less with very many samples.
+    max_rounds : maximum number of alternations between weights and sides at a node.
+
+    Attributes
+    ----------
+    weights_, biases_ : weights and biases of the nodes, numbered as in a heap from 1.
+    label_of_ : the class of each leaf, -1 for none.
+    leaf_of_ : the leaf of each class.
+    reduction_ : the map from a sample's features to its principal components.
+    log_likelihood_ : mean over the training samples.
+    n_rounds_ : alternations of each node.
+    regularizers_ : the regularizer of each level.
 
     >>> tree = NoiseTree(dim=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 2])
     >>> tree.topk([[0.0], [3.0]], k=2).labels

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from scipy.sparse import csr_matrix, vstack
 
+from umpteen import markup
 from umpteen.base import ExtremeClassifier
 from umpteen.errors import LabelsError
 from umpteen.linear import LabelTree
@@ -78,15 +79,14 @@ class TagExplanation:
         return asdict(self)
 
     def __rich__(self) -> RenderableType:
-        lines: list[RenderableType] = [
-            Text(f"{self.label}  {self.probability:.3f}", style="bold"),
-            _word_table(self.words[:_SHOWN]),
-        ]
-        lines += [_step_line(step) for step in self.path]
-        if self.text_weight or (self.ranked and self.text_similarity):
-            lines.append(_text_line(self))
-        lines += [_neighbour_line(one) for one in self.neighbours]
-        return Group(*lines)
+        title = Text(f"{self.label}  {self.probability:.3f}", style="bold")
+        return Group(title, _word_table(self.words[:_SHOWN]), *_notes(self))
+
+    def _repr_html_(self) -> str:
+        title = f"{self.label}  {self.probability:.3f}"
+        words = markup.contributions(title, ["word", "contribution"], self.words[:_SHOWN])
+        notes = [markup.tag("li", line.plain.strip()) for line in _notes(self)]
+        return markup.notebook(words, markup.tag("ul", *notes) if notes else "")
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -219,6 +219,14 @@ def _largest(features: Any, contributions: Any, words: Mapping[int, str]) -> Tag
         (words.get(int(features[i]), f"#{features[i]}"), float(contributions[i])) for i in order
     )
     return [(word, value) for word, value in named if value and np.isfinite(value)]
+
+
+def _notes(why: TagExplanation) -> list[Text]:
+    """Return lines about the path, the label's own text and the nearest training texts."""
+    lines = [_step_line(step) for step in why.path]
+    if why.text_weight or (why.ranked and why.text_similarity):
+        lines.append(_text_line(why))
+    return lines + [_neighbour_line(one) for one in why.neighbours]
 
 
 def _text_line(why: TagExplanation) -> Text:

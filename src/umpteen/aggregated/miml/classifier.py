@@ -71,6 +71,7 @@ class CoAttentionMIML(HasRecipe, ExtremeClassifier):
     temperature : sharpness of the mask. At 0 there is no mask, and this is Deep-MIML.
     epochs : maximum number of passes over the bags.
     batch_size : number of bags in a step.
+    learning_rate : learning rate of the optimizer.
     recipe : a `umpteen.aggregated.miml.MIMLRecipe` with settings that few users change: the loss,
         label embeddings, early stopping. `set_params` takes `recipe__iterations` and so on.
     device : "auto" is a GPU if there is one, else "cpu".

@@ -2,7 +2,10 @@
 
 import html
 import re
+from collections.abc import Sequence
 from typing import Any
+
+_BAR = 12.0  # em
 
 
 class Html(str):
@@ -73,3 +76,21 @@ def table(caption: str, headings: list[str], rows: list[list[Any]]) -> Html:
     ]
     pieces = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body))
     return tag("table", *pieces)
+
+
+def notebook(*content: Any) -> Html:
+    """Return what a notebook shows; names such as `$x$` stay as they are, no formulas."""
+    return tag("div", *content, class_="umpteen tex2jax_ignore mathjax_ignore")
+
+
+def contributions(caption: str, headings: list[str], rows: Sequence[Sequence[Any]]) -> Html:
+    """Return a table whose rows end in a contribution, which is also drawn as a bar."""
+    widest = max((abs(row[-1]) for row in rows), default=0.0) or 1.0
+    written = [[*row[:-1], f"{row[-1]:+.3f}", _bar(row[-1] / widest)] for row in rows]
+    return table(caption, [*headings, ""], written)
+
+
+def _bar(share: float) -> Html:
+    width = f"width: {_BAR * abs(share):.2f}em"
+    colour = "#2e7d4f" if share > 0 else "#b3402a"
+    return tag("div", style=f"{width}; height: 0.8em; background: {colour}", aria_hidden="true")
