@@ -6,7 +6,7 @@ Training texts of sets under `$UMPTEEN_DATA` (the first 12,500) are put into gro
 and only the labels of groups are given: as presence, or with their counts. Prints, on the test
 split with its true labels: P@1; the calibration error (ECE) of the best five answers; of labels
 that `assign` gives to test texts in such groups, how many are right, how many of all are found, and
-the ECE of its confidences; CPU seconds of `fit`. The first row learned from the texts' own labels.
+the ECE of its confidences; CPU seconds of `fit`. The first row learned from the labels of texts.
 """
 
 import argparse

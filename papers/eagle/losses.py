@@ -64,8 +64,8 @@ def _losses(n_images: int, sizes: tuple[int, ...], n_seeds: int) -> Iterator[Blo
         "its mask, whose sum is the size of the bag: the more of them there are, the lower is its "
         "peak, and so the bag's logit. The network has to learn the opposite. The loss of assigned "
         "labels compares logits without the mask. The sigmoid asks only whether a label occurs, "
-        "and nearly all labels do in a large bag: what it learns there, it learns from the mask, "
-        "whose embeddings know counts."
+        "and nearly all do in a large bag: what it learns there, it learns from the mask, whose "
+        "embeddings know counts."
     )
 
 

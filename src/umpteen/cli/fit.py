@@ -145,8 +145,8 @@ def _summarize(
         shown["chosen"] = ", ".join(f"{key} {value}" for key, value in chosen.items())
     if validation := _validation(model):
         by_groups = ", by the labels of their groups" if groups else ""
-        shown["first label right"] = "{:.1%} of {:,} texts for validation{}".format(
-            *validation.values(), by_groups
+        shown["first label right"] = (
+            "{:.1%} of {:,} texts for validation".format(*validation.values()) + by_groups
         )
     elif is_tagger(model) and model.calibrate:
         few = "50 texts in 20 groups" if groups else "50 texts"
