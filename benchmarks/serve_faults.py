@@ -85,6 +85,7 @@ def note(options: argparse.Namespace, **measured: Any) -> None:
     results: Row = {"kills": {}, "floods": []} | (
         json.loads(file.read_text()) if file.exists() else {}
     )
+    results.pop("note", None)  # about the earlier figures
     results |= measured | {
         "command": shlex.join(["python", "benchmarks/serve_faults.py", *whole(sys.argv[1:])]),
         "machine": machine(), "versions": versions(),
@@ -321,14 +322,15 @@ def page(results: Row) -> str:
     killed = results["kills"]
     counted = ["kills", "reloads", "versions", "answers", "mixed", "acknowledged", "lost",
                "left to learn"]  # fmt: skip
-    kills = [counted, [f"{killed.get(column, 0):,}" for column in counted]]
+    kills = [counted, [f"{killed[one]:,}" if one in killed else "not known" for one in counted]]
     floods = [["flood", "sent", "ordinary answers", "refused", "slowest, ms", "alive", "MB before",
                "at most", "after"]]  # fmt: skip
     for row in results["floods"]:
         told = [f"{row.get(key, 0):,}" for key in ("answered", "refused", "worst_ms")]
         memory = [f"{row[key]:,.0f}" for key in ("before_mb", "peak_mb", "after_mb")]
         floods.append([row["flood"], row["sent"], *told, "yes" if row["alive"] else "no", *memory])
-    parts = ["# Faults of the server", made_by(results), table_lines(kills), table_lines(floods)]
+    told = f"{made_by(results)} {results.get('note', '')}".strip()
+    parts = ["# Faults of the server", told, table_lines(kills), table_lines(floods)]
     return "\n\n".join(parts) + "\n"
 
 
