@@ -26,11 +26,13 @@ _HOME = {
     "SiameseXML": "umpteen.siamese",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
+    "all_estimators": "umpteen.selection",
     "edit": "umpteen.storage",
     "evaluate": "umpteen.report",
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
     "save": "umpteen.storage",
+    "scorer": "umpteen.selection",
     "to_table": "umpteen.tables",
 }
 _SUBPACKAGES = (
@@ -68,6 +70,8 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.report import Report as Report
     from umpteen.report import evaluate as evaluate
     from umpteen.rerank import Reranker as Reranker
+    from umpteen.selection import all_estimators as all_estimators
+    from umpteen.selection import scorer as scorer
     from umpteen.siamese import SiameseXML as SiameseXML
     from umpteen.softmax import AdversarialSoftmax as AdversarialSoftmax
     from umpteen.storage import edit as edit
