@@ -31,6 +31,7 @@ _HOME = {
     "evaluate": "umpteen.report",
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
+    "push_to_hub": "umpteen.hub",
     "save": "umpteen.storage",
     "scorer": "umpteen.selection",
     "to_table": "umpteen.tables",
@@ -41,6 +42,7 @@ _SUBPACKAGES = (
     "data",
     "ensemble",
     "errors",
+    "hub",
     "linear",
     "metrics",
     "multihead",
@@ -65,6 +67,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.base import TopK as TopK
     from umpteen.centroid import NearestCentroid as NearestCentroid
     from umpteen.ensemble import Ensemble as Ensemble
+    from umpteen.hub import push_to_hub as push_to_hub
     from umpteen.linear import LabelTree as LabelTree
     from umpteen.neural import NeuralClassifier as NeuralClassifier
     from umpteen.report import Report as Report
