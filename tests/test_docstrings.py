@@ -13,10 +13,10 @@ VERBS = {
     "Cut", "Describe", "Draw", "Estimate", "Evaluate", "Exit", "Explain", "Fill", "Find", "Fit",
     "Forget", "Give", "Go", "Group", "Grow", "Halve", "Hold", "Import", "Join", "Keep",
     "Learn", "Leave", "Let", "Link", "Load", "Lock", "Lower", "Make", "Minimise", "Move",
-    "Number", "Offer", "Open", "Pass", "Permute", "Predict", "Prepare", "Print", "Put", "Raise",
-    "Read", "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace", "Return", "Run",
-    "Save", "Scale", "Score", "Search", "Send", "Serve", "Set", "Show", "Sort", "Step", "Stop",
-    "Store", "Take", "Teach", "Tell", "Train", "Turn", "Unlock", "Use", "Wait", "Warn",
+    "Number", "Offer", "Open", "Pass", "Permute", "Predict", "Prepare", "Print", "Push", "Put",
+    "Raise", "Read", "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace", "Return",
+    "Run", "Save", "Scale", "Score", "Search", "Send", "Serve", "Set", "Show", "Sort", "Step",
+    "Stop", "Store", "Take", "Teach", "Tell", "Train", "Turn", "Unlock", "Use", "Wait", "Warn",
     "Write", "Yield",
 }  # fmt: skip
 WORDS = re.compile(

@@ -26,11 +26,14 @@ _HOME = {
     "SiameseXML": "umpteen.siamese",
     "Tagger": "umpteen.tagger",
     "TopK": "umpteen.base",
+    "all_estimators": "umpteen.selection",
     "edit": "umpteen.storage",
     "evaluate": "umpteen.report",
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
+    "push_to_hub": "umpteen.hub",
     "save": "umpteen.storage",
+    "scorer": "umpteen.selection",
     "to_table": "umpteen.tables",
 }
 _SUBPACKAGES = (
@@ -39,6 +42,7 @@ _SUBPACKAGES = (
     "data",
     "ensemble",
     "errors",
+    "hub",
     "linear",
     "metrics",
     "multihead",
@@ -63,11 +67,14 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.base import TopK as TopK
     from umpteen.centroid import NearestCentroid as NearestCentroid
     from umpteen.ensemble import Ensemble as Ensemble
+    from umpteen.hub import push_to_hub as push_to_hub
     from umpteen.linear import LabelTree as LabelTree
     from umpteen.neural import NeuralClassifier as NeuralClassifier
     from umpteen.report import Report as Report
     from umpteen.report import evaluate as evaluate
     from umpteen.rerank import Reranker as Reranker
+    from umpteen.selection import all_estimators as all_estimators
+    from umpteen.selection import scorer as scorer
     from umpteen.siamese import SiameseXML as SiameseXML
     from umpteen.softmax import AdversarialSoftmax as AdversarialSoftmax
     from umpteen.storage import edit as edit

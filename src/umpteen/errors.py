@@ -83,6 +83,10 @@ class ModelChangedError(UmpteenError, RuntimeError):
     """Someone else changed the model after it was loaded: load it and change it again."""
 
 
+class HubError(UmpteenError, OSError):
+    """The Hugging Face Hub did not give or take a model: check the network, the name, the token."""
+
+
 class NotStorableError(UmpteenError, TypeError):
     """A value inside the model cannot be saved; the message names it and what can be."""
 

@@ -33,6 +33,7 @@ from umpteen.storage.declarations import (
     is_rising,
 )
 from umpteen.storage.folder import locked, read_manifest, versions, write_model
+from umpteen.storage.hub import HubAddress, download
 from umpteen.storage.packing import pack
 from umpteen.storage.registry import storable
 from umpteen.storage.unpacking import unpack
@@ -100,8 +101,15 @@ def load(path: str | PathLike[str], *, mmap: bool = True, verify: bool | None = 
     default, models of up to 200 MB are verified.
 
     Models of earlier releases are upgraded in memory; save them again to keep the result.
+
+    `"hf://user/name"` is a model on the Hugging Face Hub, with the extra `hub`; it is downloaded
+    once. `"hf://user/name@revision"` pins a branch, a tag or, best, a commit. By default, such
+    models are always verified.
     """
-    folder = Path(path)
+    address = HubAddress.of(path)
+    folder = Path(path) if address is None else download(address)
+    if address is not None and verify is None:
+        verify = True
     for _ in range(_ATTEMPTS):
         manifest = read_manifest(folder)
         try:

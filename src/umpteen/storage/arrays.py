@@ -51,7 +51,7 @@ def open_array(folder: Path, entry: dict[str, Any], mmap: bool, verify: bool) ->
     Mapped arrays are copy-on-write: to numba a read-only array is another type, for which
     every kernel would be compiled again.
     """
-    path = folder / _plain_name(entry["file"])
+    path = folder / plain_name(entry["file"])
     dtype, shape = number_dtype(entry["dtype"]), tuple(entry["shape"])
     header = _header(dtype, shape)
     n_bytes = math.prod(shape) * dtype.itemsize
@@ -111,7 +111,8 @@ def _bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _plain_name(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return the name of an array's file, if it is one that a save gives."""
     if not _FILE_NAME.fullmatch(name):
         raise ModelCorruptError(f"manifest.json names the file {name!r}, which no save writes")
     return name

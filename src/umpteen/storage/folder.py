@@ -33,7 +33,7 @@ except ImportError:  # Windows
 
 FORMAT = 1
 
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 _KIND = "umpteen model"
 _PATIENCE, _PAUSE = 2.0, 0.05  # seconds: until a wait is worth a word, and between looks
 _OURS = re.compile(r"[0-9a-f]{12}-(\d+\.npy|manifest\.json)")
@@ -58,7 +58,7 @@ def write_model(folder: Path, content: Any, arrays: list[Array]) -> None:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read and check the manifest of the model in `folder`."""
-    path = folder / _MANIFEST
+    path = folder / MANIFEST
     if not path.is_file() or path.is_symlink():
         raise ModelNotFoundError(_not_found(folder))
     manifest = _parse(path)
@@ -84,9 +84,9 @@ def _not_found(folder: Path) -> str:
         return f"there is no folder {folder}: check the path, or save a model there first"
     if not folder.is_dir():
         return f"{folder} is a file; a model is a folder, as model.save(path) makes it"
-    if os.path.lexists(folder / _MANIFEST):  # a link, a pipe, a folder
-        return f"{folder / _MANIFEST} is not a regular file; save the model again"
-    return f"{folder} holds no {_MANIFEST}, so no model was ever completely saved there"
+    if os.path.lexists(folder / MANIFEST):  # a link, a pipe, a folder
+        return f"{folder / MANIFEST} is not a regular file; save the model again"
+    return f"{folder} holds no {MANIFEST}, so no model was ever completely saved there"
 
 
 def _parse(path: Path) -> dict[str, Any] | None:
@@ -115,7 +115,7 @@ def _content(path: Path) -> bytes:
 def _check_version(manifest: dict[str, Any], folder: Path) -> None:
     number = manifest.get("format")
     if not isinstance(number, int) or number < 1:
-        raise ModelCorruptError(f"{folder / _MANIFEST} has the format {number!r}; copy it again")
+        raise ModelCorruptError(f"{folder / MANIFEST} has the format {number!r}; copy it again")
     if number > FORMAT:
         raise ModelVersionError(
             f"{folder} was saved in format {number} (with {manifest.get('versions')}), and this "
@@ -138,12 +138,12 @@ def _checksum(manifest: dict[str, Any]) -> int:
 def _replace_manifest(folder: Path, save_id: str, content: dict[str, Any]) -> None:
     manifest = {"kind": _KIND, "format": FORMAT, "versions": versions(), **content}
     manifest["checksum"] = _checksum(manifest)
-    draft = folder / f"{save_id}-{_MANIFEST}"
+    draft = folder / f"{save_id}-{MANIFEST}"
     with draft.open("x", encoding="ascii") as file:
         json.dump(manifest, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(draft, folder / _MANIFEST)
+    os.replace(draft, folder / MANIFEST)
     _sync(folder)
 
 
@@ -168,13 +168,13 @@ def _check_free(folder: Path) -> None:
     if not folder.is_dir():
         raise ModelPathError(f"{folder} is a file; a model needs a folder: choose another path")
     names = os.listdir(folder)
-    if _MANIFEST in names and _parse(folder / _MANIFEST) is None:
+    if MANIFEST in names and _parse(folder / MANIFEST) is None:
         raise ModelPathError(
-            f"{folder / _MANIFEST} is damaged or not of a model; nothing was changed: remove "
+            f"{folder / MANIFEST} is damaged or not of a model; nothing was changed: remove "
             "the folder yourself, or choose another path"
         )
     foreign = [name for name in names if not _OURS.fullmatch(name)]
-    if foreign and _MANIFEST not in names:
+    if foreign and MANIFEST not in names:
         raise ModelPathError(
             f"{folder} holds other files ({foreign[0]!r}, {len(foreign):,} in all) and no model; "
             "nothing was changed: choose a new or an empty folder"

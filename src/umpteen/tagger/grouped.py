@@ -38,7 +38,7 @@ def fit_groups(
     if eagle.samples_per_label in ("auto", "count"):
         named.check_counts()
     described = DescribedLabels.of(label_texts, vocabulary, named.labels, eagle)
-    vectorizer, trials = tagger._choose_vectorizer(*_as_documents(texts, named))
+    vectorizer, trials = tagger._choose(*_as_documents(texts, named), eagle, described)
     X, _ = read_texts(vectorizer, texts, None)
     counts = count_matrix(described.labels, named.labels)
     calibration, validated = None, None

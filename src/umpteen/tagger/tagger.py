@@ -27,6 +27,7 @@ from umpteen.errors import (
     ParameterError,
     RebuildDueWarning,
 )
+from umpteen.hub import push_to_hub
 from umpteen.linear import LabelTree
 from umpteen.metrics import most_specific, with_ancestors
 from umpteen.progress import compile_line
@@ -491,6 +492,11 @@ class Tagger(BaseEstimator):
         """Write the tagger to the folder `path`; `umpteen.load(path)` loads it."""
         self._check_fitted()
         storage.save(self, path)
+
+    def push_to_hub(self, repository: str, **options: Any) -> str:
+        """Push the tagger to the Hugging Face Hub; `options` are those of `um.push_to_hub`."""
+        self._check_fitted()
+        return push_to_hub(self, repository, **options)
 
     def _choose(
         self, texts: list[str], lists: list[list[str]], classifier: Any, described: DescribedLabels
