@@ -459,3 +459,14 @@ def test_as_many_labels_are_predicted_as_samples_have_on_average(texts):
     model = um.Eagle(FAST, rounds=0).fit(data.train.X, groups=groups, group_labels=counts)
     assert model.labels_per_sample_ == round(data.train.Y.nnz / data.train.Y.shape[0])
     assert model.predict(data.test.X).shape == data.test.Y.shape
+
+
+def test_an_automatic_cost_of_the_solver_is_that_for_texts():
+    X = csr_matrix(np.eye(6)[np.arange(60) % 6])
+    groups = csr_matrix(np.kron(np.eye(20), np.ones(3)))
+    group_labels = csr_matrix(groups @ X)
+    auto, given = (
+        um.Eagle(um.LabelTree(cost=cost)).fit(X, groups=groups, group_labels=group_labels)
+        for cost in ("auto", 1.0)
+    )
+    assert auto.predict_topk(X, 3) == given.predict_topk(X, 3)

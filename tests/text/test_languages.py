@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.sparse import vstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from umpteen import storage
 from umpteen.errors import FeaturesError, ParameterError
-from umpteen.text import Vectorizer
+from umpteen.text import Vectorizer, morphology
 from umpteen.text.languages import (
     _LANGUAGES,
     CODES,
@@ -383,6 +384,23 @@ def test_words_of_any_name_lose_only_what_is_between_words(name):
     letters = [character for character in name if character.isalnum()]
     kept = [character for character in words_of_name(name) if character.isalnum()]
     assert kept == letters
+
+
+@pytest.mark.parametrize("language", ["en", "auto"])
+def test_new_words_are_the_same_however_many_came_before(language, monkeypatch):
+    """Their stems are remembered, at most so many."""
+    texts = ["the cats are on the mat", "die Katzen sind auf der Matte und im Haus"] * 3
+    new = [f"the {a}{b} is connected" for a in "bcd" for b in ("ings", "ing", "ed", "ion")]
+    new += [f"die {a}ung und der {a}ungen ist" for a in "bcd"] + new[::-1]
+    vectorizer = Vectorizer(language=language).fit([*texts, *new[::5]])
+    expected = [vectorizer.transform([text]) for text in new]
+    monkeypatch.setattr(morphology, "_MOST_KNOWN", 2)
+    for _ in range(2):
+        fresh = Vectorizer(language=language).fit([*texts, *new[::5]])
+        for text, row in zip(new, expected, strict=True):
+            assert equal_bits(fresh.transform([text]), row)
+            assert len(fresh.morphology_._known_bases) <= 2
+        assert equal_bits(fresh.transform(new), vstack(expected).tocsr())
 
 
 # --- languages that do not separate words

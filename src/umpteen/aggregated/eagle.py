@@ -242,6 +242,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
         """Return the solver trained once on all votes; they share the cost of an error."""
         model, ballots = clone(solver), found.ballots[-self.votes :]
         cost = model.get_params(deep=False).get("cost")
+        cost = 1.0 if cost == "auto" else cost  # as `LabelTree` takes it
         if cost is None or self.votes == 1:
             ballots = [found.assigned]
         if cost is not None:

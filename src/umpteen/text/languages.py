@@ -168,12 +168,12 @@ CODES = tuple(sorted(_LANGUAGES))
 
 # Languages that do not separate words, by the first and the last letter of their script.
 _SCRIPTS = {
-    "ja": "ぁゟ",
-    "km": "ក៿",
-    "lo": "ກ໿",
-    "my": "က႟",
-    "th": "ก๿",
-    "zh": "一鿿",
+    "ja": (0x3041, 0x309F),
+    "km": (0x1780, 0x17FF),
+    "lo": (0x0E81, 0x0EFF),
+    "my": (0x1000, 0x109F),
+    "th": (0x0E01, 0x0E7F),
+    "zh": (0x4E00, 0x9FFF),
 }
 UNSPACED = tuple(_SCRIPTS)
 _HIRAGANA = 0.05  # share of letters in Japanese texts, which otherwise look Chinese
@@ -196,7 +196,7 @@ def stemmer_name(language: str) -> str:
 
 def check_language(language: str | None) -> None:
     """Raise an error unless a language is known, or it is "auto" or None."""
-    if language not in (None, "auto", *UNSPACED):
+    if language is not None and language not in ("auto", *UNSPACED):
         stemmer_name(language)
 
 
@@ -236,7 +236,7 @@ def unspaced_language(texts: Sequence[str]) -> str | None:
     letters = "".join(filter(str.isalpha, "".join(t[:_MOST_CHARACTERS] for t in texts[::step])))
     codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), np.uint32)
     counts = {
-        language: int(((codes >= ord(first)) & (codes <= ord(last))).sum())
+        language: int(((codes >= first) & (codes <= last)).sum())
         for language, (first, last) in _SCRIPTS.items()
     }
     if 2 * sum(counts.values()) <= len(codes):

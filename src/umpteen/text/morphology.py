@@ -23,6 +23,7 @@ from umpteen.text.languages import CODES, languages_of, stemmer_name
 from umpteen.text.reading import (
     EMPTY,
     NO_HASHES,
+    Encoded,
     Hashes,
     Table,
     different_words,
@@ -38,6 +39,7 @@ from umpteen.validation import check_texts
 FORMS = ("stems", "both", "characters")
 _LENGTHS = (4, 5)  # of sequences of characters
 _MOST_CHARACTERS = 40  # of a word that sequences are taken from
+_MOST_KNOWN = 100_000  # new words whose stems are remembered
 _MOST_EXTRAS = sum(_MOST_CHARACTERS + 3 - length for length in _LENGTHS)  # of a word
 _STEM, _SEQUENCE = np.array([[0x452821E638D01377], [0xBE5466CF34E90C6C]], np.uint64)  # digits of pi
 
@@ -142,10 +144,12 @@ class Morphology:
         Plain words have forms only if they are to be spelled.
         """
         encoded = utf8(texts)
-        found = read(encoded, stop_words, self.words, self.bases)
+        found = read(encoded, stop_words, self._known)
         words, _, numbers, n_new, word_ends = found
         new, new_words = _NO_FORMS, _NO_WORDS
-        if n_new > 0 and (spell or self is not PLAIN):
+        if n_new > 0 and self.forms == "stems" and not spell:
+            self._put_bases(texts, encoded, found)
+        elif n_new > 0 and (spell or self is not PLAIN):
             of_texts = self._languages_of(texts)
             lines, hashes, languages = different_words(encoded, found, of_texts, len(self.bases))
             names = [] if self is PLAIN else spelled(lines)
@@ -157,7 +161,7 @@ class Morphology:
     ) -> tuple[list[str], Hashes, int]:
         """Return the n-grams of a text, named by its own words, hashes, and the number of words."""
         encoded = utf8(check_texts([text]))
-        bases, spans, numbers, _, _ = read(encoded, stop_words, self.words, self.bases)
+        bases, spans, numbers, _, _ = read(encoded, stop_words, self._known)
         content = encoded[0].tobytes()
         words = [content[start:end].decode().lower() for start, end in spans.tolist()]
         of_words = self._languages_of([text])[np.zeros(len(words), np.int64)]
@@ -176,6 +180,42 @@ class Morphology:
             names += pieces
             keys.append(extras[: len(pieces)])
         return names, np.concatenate(keys), len(words)
+
+    def _put_bases(self, texts: list[str], encoded: Encoded, found: tuple[Any, ...]) -> None:
+        """Write base forms over the hashes of new words; those of words seen before are known."""
+        words, spans, numbers, _, word_ends = found
+        new, known = np.flatnonzero(numbers < 0), self._known_bases
+        hashes, languages = words[new], np.zeros(len(new), np.int64)
+        if len(self.languages) > 1:
+            of_texts = self._languages_of(texts)
+            languages = of_texts[np.searchsorted(word_ends, new, side="right")]
+            hashes = join(languages.astype(np.uint64), hashes)
+        keys = hashes.tolist()
+        first = {key: i for i, key in enumerate(keys) if key not in known}
+        if first:
+            content, some = encoded[0].tobytes(), list(first.values())
+            names = [
+                content[start:end].decode().lower() for start, end in spans[new[some]].tolist()
+            ]
+            bases, _, _ = self.of_words(names, words[new[some]], languages[some])
+            known.update(zip(first, bases.tolist(), strict=True))
+        words[new] = list(map(known.__getitem__, keys))
+        if len(known) > _MOST_KNOWN:
+            self.__dict__["_known_bases"] = {}  # other threads may still use the old one
+
+    @cached_property
+    def _known(self) -> Hashes:
+        """The words as `kernels.tokens.read_words` looks them up."""
+        slots, hashes = self.words
+        known, numbers = np.zeros((len(slots), 3), np.uint64), slots[slots > 0] - 1
+        known[slots > 0, 0], known[slots > 0, 1] = hashes[numbers], self.bases[numbers]
+        known[:, 2] = slots
+        return known
+
+    @cached_property
+    def _known_bases(self) -> dict[int, int]:
+        """The base forms of words that came after `fit`, by their hashes (and their language)."""
+        return {}
 
     def _pieces(self, word: str) -> list[str]:
         """The names of a word's extra features."""

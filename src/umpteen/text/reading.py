@@ -20,6 +20,7 @@ Encoded = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 NO_HASHES: Hashes = np.zeros(0, np.uint64)
 EMPTY: Table = np.zeros(1, np.int32), NO_HASHES
+NO_WORDS: Hashes = np.zeros((1, 3), np.uint64)  # a table of known words: see `read_words`
 
 _BLOCK = 2**18  # characters: what is counted and looked up stays in the processor's cache
 
@@ -80,11 +81,9 @@ def table_faults(table: Table) -> Iterator[str]:
         yield f"has slots that do not lead to its {len(keys)} hashes"
 
 
-def read(
-    encoded: Encoded, stop_words: Table = EMPTY, learned: Table = EMPTY, bases: Hashes = NO_HASHES
-) -> tuple[Any, ...]:
+def read(encoded: Encoded, stop_words: Table = EMPTY, known: Hashes = NO_WORDS) -> tuple[Any, ...]:
     """Return the words of texts, as `kernels.tokens.read_words` does."""
-    return read_words(*encoded, letters(), stop_words, learned, bases)  # type: ignore[no-any-return]
+    return read_words(*encoded, letters(), stop_words, known)  # type: ignore[no-any-return]
 
 
 def different_words(
