@@ -66,7 +66,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
         "estimate" if it only says that it occurs; "one" assigns it to one sample of each group.
         "auto" is "estimate" if all counts are 1 although some would be higher by chance, and else
         "count"; `samples_per_label_` is what was understood.
-    rounds : number of rounds. None means two; where only presence is known, up to five, until the
+    rounds : number of rounds. None means two; where only presence is known, up to four, until the
         estimated numbers of samples settle.
     votes : number of rounds that the final solver is trained on. This needs a solver with a `cost`;
         other solvers, and `votes=1`, learn from `assigned_labels_`.
@@ -201,7 +201,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
         open_question = problem.n_groups > 1 and problem.sizes().max() > 1
         rounds = self.rounds if open_question else 0
         task = f"Whose labels are they? Known: {_KNOWN[self.samples_per_label_]}"
-        with progress_bar(task, 2 + (_USUAL_ROUNDS if rounds is None else rounds), self.verbose) as bar:
+        n_rounds = _USUAL_ROUNDS if rounds is None else int(rounds)
+        with progress_bar(task, 2 + n_rounds, self.verbose) as bar:
             scores, self.label_embeddings_ = self._similarities(problem, seed)
             bar.advance()
             found = hand_out_anew(

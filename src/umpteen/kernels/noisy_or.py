@@ -6,6 +6,7 @@ from numba import njit
 _ITERATIONS = 25
 _CONVERGED = 1e-3  # change of slope and bias
 _CLOSE_TO_ZERO = 1e-9
+_START = 2.0  # bias: where presence says nothing more, a score of 1 is a probability of 0.88
 _WORST = 1e-3  # smallest share of a step that is tried
 
 
@@ -59,7 +60,7 @@ def _evaluate(slope, bias, grid, levels, ends, absent, losses, chances, gradient
 @njit(nogil=True, cache=True)
 def _fit(grid, levels, ends, absent, ridge, losses, chances):
     """Slope and bias of the logistic curve under which presence and absence are most likely."""
-    slope, bias, damping = 1.0, 0.0, 1e-3
+    slope, bias, damping = 1.0, _START, 1e-3
     gradient, information = np.zeros(2), np.zeros((2, 2))
     new_gradient, new_information = np.zeros(2), np.zeros((2, 2))
     loss = _evaluate(
@@ -148,6 +149,4 @@ def expected_counts(
                 total += losses[levels[row]]
                 likely += chances[levels[row]]
                 row += 1
-            found[group_indptr[label] + position] = likely / max(
-                -np.expm1(-total), _CLOSE_TO_ZERO
-            )
+            found[group_indptr[label] + position] = likely / max(-np.expm1(-total), _CLOSE_TO_ZERO)
