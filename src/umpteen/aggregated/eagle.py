@@ -118,7 +118,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
         *,
         samples_per_label: str = "auto",
         rounds: int | None = None,
-        votes: int = 3,
+        votes: int = 2,
         recipe: EagleRecipe | None = None,
         n_jobs: int | None = -1,
         random_state: Any = 0,
