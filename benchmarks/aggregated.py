@@ -1,12 +1,14 @@
 """What finding the samples of groups' labels costs, beside training, and how it grows.
 
     python benchmarks/aggregated.py
+    python benchmarks/aggregated.py --million     # Eagle() in full, by itself
 
 On eurlex57k, in groups of 4: Algorithms 1 and 2 as printed, Eagle's own first assignment, and the
 solver's training, in one process, repeated; ratios are of CPU seconds. On made-up data
 (`umpteen.data.make_extreme`): time by group size, samples, iterations and labels, where the others
-stand still; the slope is that of a straight line through the logarithms. The last run has a
-million samples and 300,000 labels, in a process of its own for its peak of memory.
+stand still; the slope is that of a straight line through the logarithms. The last run is `Eagle()`
+in full, with its rounds, on a million samples and 300,000 labels in groups of 10 of which only
+presence is known, in a process of its own for its peak of memory (`--samples` makes it smaller).
 """
 
 import argparse
@@ -37,13 +39,13 @@ AXES = {
     "iterations": [5, 10, 20, 40],
     "n_labels": [2_500, 10_000, 40_000],
 }
-MILLION = {"n_samples": 1_000_000, "n_labels": 300_000, "size": 4, "iterations": 20}
+MILLION = {"n_samples": 1_000_000, "n_labels": 300_000, "size": 10}
 
 
 def main() -> None:
     options = parse()
     if options.million:
-        print(million(10 if options.quick else 1))
+        print(million(options.samples // (10 if options.quick else 1)))
         return
     results: dict[str, Any] = {
         "command": shlex.join(["python", "benchmarks/aggregated.py", *sys.argv[1:]]),
@@ -69,7 +71,8 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="a tenth of every size")
-    parser.add_argument("--million", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--million", action="store_true", help="Eagle() in full, and no more")
+    parser.add_argument("--samples", type=int, default=MILLION["n_samples"], help="of --million")
     return parser.parse_args()
 
 
@@ -115,7 +118,7 @@ def growth(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         for step in steps:
             case = {**BASE, axis: step}
             case["n_samples"] //= divisor
-            X, groups, counts = made_up(case)
+            X, groups, counts, _ = made_up(case)
             with Stopwatch() as watch:
                 assign_labels(X, groups, counts, iterations=case["iterations"])
             pairs = float((groups.sum(axis=1).T @ (counts > 0)).sum())
@@ -124,32 +127,32 @@ def growth(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def million(divisor: int) -> str:
-    """Time and peak memory of the largest run, in a sentence."""
-    case = {**MILLION, **{key: MILLION[key] // divisor for key in ("n_samples", "n_labels")}}
-    X, groups, counts = made_up(case)
+def million(n_samples: int) -> str:
+    """Time and peak memory of `Eagle().fit` beside its solver's, in a sentence."""
+    n_labels = MILLION["n_labels"] * n_samples // MILLION["n_samples"]
+    case = {**MILLION, "n_samples": n_samples, "n_labels": n_labels}
+    X, groups, known, Y = made_up(case, merge="set")
+    with Stopwatch() as training:
+        um.LabelTree(verbose=False).fit(X, Y)
     reset_peak()
     before = peak_megabytes()
     with Stopwatch() as watch:
-        Y = assign_labels(X, groups, counts, iterations=case["iterations"])
-    peak = peak_megabytes()
-    with Stopwatch() as own:
-        first_assignment(X, groups, counts)
+        model = um.Eagle(verbose=False).fit(X, groups=groups, group_labels=known)
     return (
-        f"{case['n_samples']:,} samples, {case['n_labels']:,} labels, groups of {case['size']}: "
-        f"Algorithms 1 and 2, T = {case['iterations']}: {watch.cpu:.0f} CPU s, {watch.wall:.0f} s, "
-        f"peak {peak:,.0f} MB ({before:,.0f} MB of it data and program), {Y.nnz:,} labels given; "
-        f"Eagle()'s first assignment: {own.cpu:.0f} CPU s, {own.wall:.0f} s, peak "
-        f"{peak_megabytes():,.0f} MB"
+        f"{n_samples:,} samples, {n_labels:,} labels, groups of {case['size']}, presence only: "
+        f"Eagle().fit takes {watch.cpu:,.0f} CPU s and {watch.wall:,.0f} s, with "
+        f"{len(model.agreement_)} rounds ({model.chosen_}); peak {peak_megabytes():,.0f} MB "
+        f"({before:,.0f} MB of it data and program), {model.assigned_labels_.nnz:,} labels given. "
+        f"LabelTree().fit on true labels takes {training.cpu:,.0f} CPU s."
     )
 
 
-def made_up(case: dict[str, int]) -> tuple[Any, Any, Any]:
+def made_up(case: dict[str, int], merge: str = "list") -> tuple[Any, Any, Any, Any]:
     data = make_extreme(
         case["n_samples"], 100_000, case["n_labels"], test_fraction=0.0, random_state=0
     ).train
     groups = group_randomly(len(data), case["size"], 0)
-    return data.X, groups, aggregate(data.Y, groups)
+    return data.X, groups, aggregate(data.Y, groups, merge=merge), data.Y
 
 
 def slopes(points: list[dict[str, Any]]) -> dict[str, float]:

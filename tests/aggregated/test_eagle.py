@@ -333,7 +333,7 @@ def judged_with(agreements, monkeypatch):
     said = []
     rng = np.random.default_rng(0)
 
-    def score_folds(problem, assigned, solver, folds, n_best):
+    def score_folds(problem, assigned, solver, folds, n_best, others):
         scores = problem.candidates.copy()
         scores.data = rng.random(scores.nnz).astype(np.float32)
         said.append((assigned, scores))

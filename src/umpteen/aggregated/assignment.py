@@ -68,21 +68,29 @@ def similarities(
     return csr_matrix(pairs.T.tocsr()), stacked(embeddings, views, problem.n_labels)
 
 
-def handed_out(problem: Problem, scores: csr_matrix, samples_per_label: str) -> csr_matrix:
+def handed_out(
+    problem: Problem,
+    scores: csr_matrix,
+    samples_per_label: str,
+    numbers: npt.NDArray[np.float32] | None = None,
+) -> csr_matrix:
     """Return labels given to the best-scored samples of their groups, `(n, n_labels)`.
 
-    "one" sample of each group, as many as the label's "count", or, where counts are not known,
-    as many as can be expected: the best of each group, and as many more, by their scores, as
-    `Problem.probabilities` says ("estimate").
+    Each goes to as many samples of its group as `numbers` says, in the order of
+    `problem.group_labels`. Without these it goes to "one", to as many as its "count", or, where
+    counts are not known, to as many as can be expected: the best of each group, and as many more,
+    by their scores, as `Problem.probabilities` says ("estimate").
     """
     labels = problem.group_labels
-    wanted = labels.data if samples_per_label == "count" else np.ones_like(labels.data)
+    is_known = numbers is not None
+    if numbers is None:
+        numbers = labels.data if samples_per_label == "count" else np.ones_like(labels.data)
     chosen = np.zeros(scores.nnz, np.bool_)
     assign(
-        problem.groups.indptr, problem.groups.indices, labels.indptr, labels.indices, wanted,
+        problem.groups.indptr, problem.groups.indices, labels.indptr, labels.indices, numbers,
         scores.indptr, scores.indices, scores.data, chosen,
     )  # fmt: skip
-    if samples_per_label == "estimate":
+    if samples_per_label == "estimate" and not is_known:
         chosen |= _expected_beyond_one(problem, scores, chosen)
     return _given(scores, chosen)
 

@@ -18,7 +18,7 @@ from umpteen.aggregated.presence import SHARES, understood
 from umpteen.aggregated.problem import Problem
 from umpteen.aggregated.recipe import EagleRecipe, upgrade_from_1, upgrade_from_2
 from umpteen.aggregated.rounds import Outcome, hand_out_anew
-from umpteen.aggregated.validating import is_worth_it
+from umpteen.aggregated.validating import best_labels
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import GroupsError
 from umpteen.linear import LabelTree
@@ -27,6 +27,7 @@ from umpteen.storage import Given, Shape, storable
 from umpteen.validation import N_JOBS, VERBOSE, Features, check_parameters, check_seed
 
 _LESS = 0.4  # cost of errors where only presence is known (benchmarks/aggregated_choices.py)
+_USUAL_ROUNDS = 2
 _KEPT_FEATURES = 100  # of each label's embedding: what it is about
 
 
@@ -65,7 +66,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
         "estimate" if it only says that it occurs; "one" assigns it to one sample of each group.
         "auto" is "estimate" if all counts are 1 although some would be higher by chance, and else
         "count"; `samples_per_label_` is what was understood.
-    rounds : number of rounds.
+    rounds : number of rounds. None means two; where only presence is known, up to four, until the
+        estimated numbers of samples settle.
     votes : number of rounds that the final solver is trained on. This needs a solver with a `cost`;
         other solvers, and `votes=1`, learn from `assigned_labels_`.
     recipe : a `umpteen.aggregated.EagleRecipe` with settings that few users change: Algorithm 1,
@@ -95,7 +97,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "solver": [ExtremeClassifier, None],
         "samples_per_label": [StrOptions(set(SHARES))],
-        "rounds": [Interval(Integral, 0, None, closed="left")],
+        "rounds": [Interval(Integral, 0, None, closed="left"), None],
         "votes": [Interval(Integral, 1, None, closed="left")],
         "recipe": [EagleRecipe, None],
         "n_jobs": N_JOBS,
@@ -115,8 +117,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
         solver: ExtremeClassifier | None = None,
         *,
         samples_per_label: str = "auto",
-        rounds: int = 2,
-        votes: int = 3,
+        rounds: int | None = None,
+        votes: int = 2,
         recipe: EagleRecipe | None = None,
         n_jobs: int | None = -1,
         random_state: Any = 0,
@@ -197,9 +199,10 @@ class Eagle(HasRecipe, ExtremeClassifier):
         seed = check_seed(self.random_state)
         self.samples_per_label_ = understood(problem, self.samples_per_label)
         open_question = problem.n_groups > 1 and problem.sizes().max() > 1
-        rounds = int(self.rounds) if open_question else 0
+        rounds = self.rounds if open_question else 0
         task = f"Whose labels are they? Known: {_KNOWN[self.samples_per_label_]}"
-        with progress_bar(task, 2 + rounds, self.verbose) as bar:
+        n_rounds = _USUAL_ROUNDS if rounds is None else int(rounds)
+        with progress_bar(task, 2 + n_rounds, self.verbose) as bar:
             scores, self.label_embeddings_ = self._similarities(problem, seed)
             bar.advance()
             found = hand_out_anew(
@@ -215,12 +218,15 @@ class Eagle(HasRecipe, ExtremeClassifier):
     def _compared(
         self, found: Outcome, problem: Problem, solver: ExtremeClassifier, seed: int
     ) -> Outcome:
-        """What was found, or all labels of the groups if these do as well on validation groups."""
-        compare = self._used_recipe().compare
-        if not compare or is_worth_it(problem, found.ballots[0], solver, seed):
+        """What was found, or what validation groups say is better (see `best_labels`)."""
+        if not self._used_recipe().compare:
             return found
-        everything = problem.everything
-        return replace(found, assigned=everything, ballots=[everything], name="baseline")
+        ways = {"first": found.ballots[0]} | {found.name: found.ballots[-1]}
+        best = best_labels(problem, ways, solver, seed)
+        if best == found.name:
+            return found
+        labels = problem.everything if best == "baseline" else found.ballots[0]
+        return replace(found, assigned=labels, ballots=[labels], name=best)
 
     def _similarities(self, problem: Problem, seed: int) -> tuple[csr_matrix, csr_matrix]:
         recipe, background = self._used_recipe(), self._background(problem, seed)

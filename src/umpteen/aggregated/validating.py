@@ -1,4 +1,4 @@
-"""Is an assignment worth it? Validation groups say whether all labels of a group do as well."""
+"""Validation groups say which assignment is best, and whether all labels of a group do as well."""
 
 from dataclasses import dataclass
 
@@ -22,32 +22,43 @@ class GroupFit:
     hits: float  # the share of answers that their group has
     lift: float  # by how much that is more than any group has these labels
 
+    def is_clearly_better(self, other: "GroupFit") -> bool:
+        """Return whether both measures are better by more than chance."""
+        return _AS_OFTEN * self.hits > other.hits and _AS_OFTEN * self.lift > other.lift
 
-def is_worth_it(
-    problem: Problem, assigned: csr_matrix, solver: ExtremeClassifier, seed: int
-) -> bool:
-    """Return whether `assigned` predicts validation groups better than all labels of the groups do.
 
-    Two solvers learn from the same samples, at most 2,000: one from their assigned labels, one
-    from all labels of their groups (the paper's Baseline). Both name the best label of the samples
-    of other groups. Baseline wins if its answers are about as often labels of the group, and about
-    as much more often than by chance: then the samples of a group do share its labels. By its
-    frequent answers alone it is often right about a group, by rare ones far from chance. With few
-    groups the answer is yes.
+def best_labels(
+    problem: Problem, found: dict[str, csr_matrix], solver: ExtremeClassifier, seed: int
+) -> str:
+    """Return which of the labels `found` by name predict validation groups best, or "baseline".
+
+    Solvers learn from the same samples, at most 2,000: from the labels that were found for them in
+    each way, and from all labels of their groups (the paper's Baseline). Each names the best label
+    of the samples of other groups. Of the ways, the last wins unless an earlier one is clearly
+    better. Baseline wins if its answers are about as often labels of the group, and about as much
+    more often than by chance: then the samples of a group do share its labels. By its frequent
+    answers alone it is often right about a group, by rare ones far from chance. With few groups
+    there is no comparison, and the last wins.
     """
+    *earlier, best = found
     validation, learned = _validation_groups(problem, seed)
-    if problem.n_groups < _FEWEST_GROUPS or assigned[learned].nnz == 0:
-        return True
+    if problem.n_groups < _FEWEST_GROUPS or found[best][learned].nnz == 0:
+        return best
     asked = np.flatnonzero(problem.groups[validation].getnnz(axis=0))
 
     def measured(labels: csr_matrix) -> GroupFit:
         rows = np.intersect1d(learned, problem.worth_learning(labels))
         model = quiet(solver).fit(problem.features[rows], labels[rows])
-        best = model.predict_topk(problem.features[asked], k=1).padded(1).labels.ravel()
-        return compare_to_groups(problem, validation, asked, best)
+        answers = model.predict_topk(problem.features[asked], k=1).padded(1).labels.ravel()
+        return compare_to_groups(problem, validation, asked, answers)
 
-    baseline, ours = measured(problem.everything), measured(assigned)
-    return baseline.hits < _AS_OFTEN * ours.hits or baseline.lift < _AS_MUCH * ours.lift
+    baseline, ours = measured(problem.everything), measured(found[best])
+    for name in earlier:
+        other = measured(found[name])
+        if other.is_clearly_better(ours):
+            best, ours = name, other
+    is_worth_it = baseline.hits < _AS_OFTEN * ours.hits or baseline.lift < _AS_MUCH * ours.lift
+    return best if is_worth_it else "baseline"
 
 
 def compare_to_groups(
