@@ -49,7 +49,7 @@ def model_of(**parameters):
         "noise": "tree", "objective": "negative_sampling", "learning_rate": 1.0,
         "frequency_discount": 0.0, "epochs": 4, "n_jobs": 1, "verbose": False, **parameters,
     }  # fmt: skip
-    numbers = {"regularizer": 1e-4, "centroid_scale": 0.0}
+    numbers = {"regularizer": 1e-4, "centroid_scale": 0.0, "calibrate": False}
     for name in SoftmaxRecipe.__dataclass_fields__:
         if name in chosen:
             numbers[name] = chosen.pop(name)
