@@ -79,7 +79,8 @@ def _changes(name: str, quick: bool) -> Iterator[Block]:
 
 def _n_epochs(model: AdversarialSoftmax) -> int:
     """Return the number of epochs; a start at centroids has a score, too."""
-    return len(model.validation_scores_) - (model.get_params()["recipe__centroid_scale"] != 0)
+    begins_at_centroids = model.get_params()["recipe__centroid_scale"] != 0
+    return len(model.validation_scores_) - int(begins_at_centroids)
 
 
 def _beams(name: str, quick: bool) -> Iterator[Block]:

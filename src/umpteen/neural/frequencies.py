@@ -16,14 +16,14 @@ def frequencies_of(counts: Any, n_samples: int | None, n_labels: int) -> Tensor:
     >>> frequencies_of([0, 3], None, 2)
     tensor([0.1250, 0.8750], dtype=torch.float64)
     """
-    counts = torch.as_tensor(counts, dtype=torch.float64, device="cpu")
-    if counts.shape != (n_labels,):
+    found: Tensor = torch.as_tensor(counts, dtype=torch.float64, device="cpu")
+    if found.shape != (n_labels,):
         raise LabelsShapeError(
-            f"counts have shape {tuple(counts.shape)}; expected ({n_labels:,},), the number of "
+            f"counts have shape {tuple(found.shape)}; expected ({n_labels:,},), the number of "
             "training samples of each label"
         )
-    total = float(counts.sum()) if n_samples is None else float(n_samples)
-    return (counts.clamp(0, total) + 0.5) / (total + 1)
+    total = float(found.sum()) if n_samples is None else float(n_samples)
+    return (found.clamp(0, total) + 0.5) / (total + 1)
 
 
 @torch.no_grad()

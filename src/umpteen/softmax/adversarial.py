@@ -57,7 +57,7 @@ _START_KEPT = (
     "validation split is {:.3f}: the start was kept. Try a smaller learning_rate, or more samples"
 )
 
-DISCOUNTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+DISCOUNTS: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
@@ -228,8 +228,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
             scale, penalty_factor = self._centroid_scale(training, validation)
             start = centroid_scores(training.X, training.Y, scale)
             state = State(
-                start, noise, bounds, seed, best_discount=self._fixed_discount or 0.0,
-                penalty_factor=penalty_factor,
+                start, noise, bounds, seed, penalty_factor=penalty_factor,
             )  # fmt: skip
             if validation is not None and scale > 0:
                 state.record(self._validate(validation, state))
@@ -339,7 +338,8 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
             )  # fmt: skip
         self.scores_ = state.best or state.model.compact()
         self.noise_ = state.noise
-        self.frequency_discount_ = state.best_discount
+        fixed = self._fixed_discount
+        self.frequency_discount_ = state.best_discount if fixed is None else fixed
         start = [state.start_score] if state.start_score >= 0 else []
         self.validation_scores_ = start + state.validation_scores
         if validation is not None and self._used_recipe().calibrate:
@@ -360,8 +360,15 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         return found, (_USUAL_SCALE / found) ** 2
 
     def _validate(self, validation: Samples, state: State) -> ValidationScore:
-        fixed = self._fixed_discount
-        return validation.evaluate(self._answers(state), DISCOUNTS if fixed is None else (fixed,))
+        """Return the precision with the best discount where one is chosen, or will be in effect.
+
+        The calibration weighs frequencies only after training: an epoch is not worse because its
+        scores do not yet.
+        """
+        fixed, discounts = self._fixed_discount, DISCOUNTS
+        if fixed is not None and (fixed or not self._used_recipe().calibrate):
+            discounts = (fixed,)
+        return validation.evaluate(self._answers(state), discounts)
 
     @property
     def _fixed_discount(self) -> float | None:

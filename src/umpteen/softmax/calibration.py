@@ -1,7 +1,7 @@
 """Probabilities that are as often right as they say, fitted on the validation split."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +34,10 @@ def calibrate(answers: Answers, X: Features, Y: csr_matrix) -> Calibration:
     """
     n_rows = max(_LEAST_ROWS, _MOST_SCORES // len(answers.counts))
     X, Y = X[:n_rows], Y[:n_rows]
-    now, step = np.array([1.0, 0.0]), np.zeros(2)
+    now: Doubles = np.array([1.0, 0.0])
     best, (slope, curvature) = _likelihood(answers, X, Y, now)
     for _ in range(_MAX_ROUNDS):
-        step = np.linalg.solve(curvature, slope)
+        step: Any = np.linalg.solve(curvature, slope)
         while np.abs(step).max() > 1e-3:
             moved = now + step
             moved[0] = np.clip(moved[0], *_SHARPNESS)

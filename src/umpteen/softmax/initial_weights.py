@@ -1,5 +1,7 @@
 """Initial weights: each class starts at its centroid, which is worth some epochs."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
@@ -48,9 +50,9 @@ def likeliest_scale(training: Samples, validation: Samples) -> float:
     for first in range(0, len(validation), size):
         rows = slice(first, first + size)
         scores = start.table(validation.X[rows])[:, seen]
-        own = validation.Y[rows][:, seen]
-        shares = own.multiply(1 / np.maximum(own.getnnz(axis=1), 1)[:, None])
-        mean = np.asarray(shares.multiply(scores).sum(axis=1)).ravel()
+        own: Any = validation.Y[rows][:, seen]
+        own.data = np.ones(own.nnz, np.float32)
+        mean = np.asarray(own.multiply(scores).sum(axis=1)).ravel() / own.getnnz(axis=1)
         for i, scale in enumerate(SCALES):
             totals[i] += (scale * mean - logsumexp(scale * scores, axis=1)).sum()
     return SCALES[int(np.argmax(totals))]
