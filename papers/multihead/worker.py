@@ -47,7 +47,7 @@ def measure(name: str, n_labels: int, steps: int) -> dict[str, float]:
 
     def step() -> None:
         optimizer.zero_grad()
-        head.loss(features, targets).backward()  # type: ignore[no-untyped-call]
+        head(features, targets).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
     step_seconds, step_peak = _seconds(step, steps), _peak_megabytes() - before

@@ -133,7 +133,7 @@ def test_free_features_learn_their_labels_against_fixed_rows(in_features, n_labe
     optimizer = torch.optim.Adam([features, *head.parameters()], lr=0.1)
     for _ in range(300):
         optimizer.zero_grad()
-        head.loss(features, targets).backward()
+        head(features, targets).backward()
         optimizer.step()
     found = head.topk(features, 2)[0].sort(dim=1).values
     assert torch.equal(found, pairs)
@@ -153,5 +153,5 @@ def test_penalties_out_of_range_are_named():
 
 def test_fixed_rows_are_not_penalized():
     features, targets = torch.ones(2, 4), Targets.of_classes(torch.tensor([0, 1]))
-    losses = [EtfHead(4, 3, weight_penalty=each).loss(features, targets) for each in (0.0, 5.0)]
+    losses = [EtfHead(4, 3, weight_penalty=each)(features, targets) for each in (0.0, 5.0)]
     assert losses[0] == losses[1]

@@ -21,14 +21,18 @@ from .literal import best, cascade_candidates, cross_entropy, decompose
 
 def make(code, seed=0, **options):
     torch.manual_seed(seed)
-    return CascadeHead(3, code, hidden=4, **options).double()
+    head = CascadeHead(3, code, hidden=4, **options).double()
+    for level in head.steps:
+        torch.nn.init.normal_(level.bias.weight)
+    return head
 
 
 def tables(head, row):
     """Logits of one sample: of the first head, and of all nodes of each further one."""
     logits = [head.groups(row).detach().numpy()]
     for level in head.steps:
-        logits.append((level.table.weight @ level.query(row)).detach().numpy())
+        products = level.table.weight @ level.query(row) + level.bias.weight[:, 0]
+        logits.append(products.detach().numpy())
     return logits
 
 
@@ -154,7 +158,7 @@ def test_the_loss_for_several_labels_is_the_literal_one(n_candidates):
     labels = torch.tensor(list(itertools.chain(*label_sets)))
     offsets = torch.tensor([0, 3, 3, 4, 9])
     features = torch.randn(4, 3).double()
-    found = head.loss(features, Targets(offsets, labels))
+    found = head(features, Targets(offsets, labels))
     assert found.item() == pytest.approx(literal_bce(head, features, label_sets))
 
 
@@ -168,7 +172,7 @@ def test_the_loss_for_one_class_is_the_literal_one():
         siblings = middle[a * 3 : a * 3 + 3]
         parts = (groups, a), (siblings, b), (block, c)
         expected.append(sum(cross_entropy(logits, digit) for logits, digit in parts))
-    found = head.loss(features, Targets.of_classes(torch.tensor(classes)))
+    found = head(features, Targets.of_classes(torch.tensor(classes)))
     assert found.item() == pytest.approx(np.mean(expected))
     assert found.item() == pytest.approx(
         -np.mean([brute_force(head, row)[y] for row, y in zip(features, classes, strict=True)])
@@ -183,7 +187,7 @@ def test_gradients(lengths, loss):
     if loss == "bce":
         targets = Targets(torch.tensor([0, 4, 4]), torch.tensor([0, 3, 9, 10]))
     features = torch.randn(2, 3).double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda rows: head.loss(rows, targets), features)
+    assert torch.autograd.gradcheck(lambda rows: head(rows, targets), features)
 
 
 @pytest.mark.parametrize("loss", ["bce", "softmax"])
@@ -194,7 +198,7 @@ def test_sparse_gradients_are_the_same_and_touch_only_candidates(loss):
     )
     features = torch.randn(1, 3).double()
     for head in (dense, sparse):
-        head.loss(features, Targets.of_classes(torch.tensor([47]))).backward()
+        head(features, Targets.of_classes(torch.tensor([47]))).backward()
     gradient = sparse.steps[0].table.weight.grad.coalesce()
     assert len(gradient.indices()[0]) == (48 if loss == "bce" else 3)
     torch.testing.assert_close(gradient.to_dense(), dense.steps[0].table.weight.grad)
@@ -202,9 +206,9 @@ def test_sparse_gradients_are_the_same_and_touch_only_candidates(loss):
 
 def test_parameters():
     head = CascadeHead(8, 3956, lengths=[172, 23], hidden=16)
-    assert head.n_parameters == (8 + 1) * 172 + (8 + 1) * 16 + 3956 * 16
+    assert head.n_parameters == (8 + 1) * 172 + (8 + 1) * 16 + 3956 * (16 + 1)
     ragged = CascadeHead(8, 3950, lengths=[172, 23], hidden=16)  # no rows for codes without label
-    assert ragged.n_parameters == (8 + 1) * 172 + (8 + 1) * 16 + 3950 * 16
+    assert ragged.n_parameters == (8 + 1) * 172 + (8 + 1) * 16 + 3950 * (16 + 1)
 
 
 @pytest.mark.parametrize("loss", ["bce", "softmax"])
@@ -214,7 +218,7 @@ def test_it_learns(loss):
     optimiser = torch.optim.Adam(head.parameters(), lr=0.05)
     for _ in range(150):
         optimiser.zero_grad()
-        head.loss(torch.eye(50), Targets.of_classes(torch.arange(50))).backward()
+        head(torch.eye(50), Targets.of_classes(torch.arange(50))).backward()
         optimiser.step()
     assert head.topk(torch.eye(50), 1)[0][:, 0].tolist() == list(range(50))
 
@@ -228,9 +232,9 @@ def test_what_cannot_be():
         CascadeHead(3, 10, lengths=[3, 3])
     head, features = CascadeHead(3, 10, loss="softmax"), torch.zeros(1, 3)
     with pytest.raises(LabelsError, match="exactly one class"):
-        head.loss(features, Targets(torch.tensor([0, 2]), torch.tensor([0, 1])))
+        head(features, Targets(torch.tensor([0, 2]), torch.tensor([0, 1])))
     with pytest.raises(LabelsError, match="-1"):
-        head.loss(features, Targets.of_classes(torch.tensor([-1])))
+        head(features, Targets.of_classes(torch.tensor([-1])))
 
 
 def test_no_samples_no_answers():

@@ -80,7 +80,7 @@ def test_the_loss_is_the_likelihood_of_the_set():
     features = torch.randn(2, 3).double()
     Y = csr_matrix([[0, 1, 1, 0, 1], [0, 0, 0, 0, 0]])
     expected = [dict(all_sets(head, row))[tuple(y)] for row, y in zip(features, Y.toarray())]  # noqa: B905
-    assert head.loss(features, Targets.of(Y)).item() == pytest.approx(-np.mean(expected))
+    assert head(features, Targets.of(Y)).item() == pytest.approx(-np.mean(expected))
 
 
 def test_the_papers_heads():
@@ -100,7 +100,7 @@ def test_it_learns_that_labels_exclude_each_other():
     optimiser = torch.optim.SGD(head.parameters(), lr=1.0)
     for _ in range(200):
         optimiser.zero_grad()
-        head.loss(torch.ones(5, 1), targets).backward()
+        head(torch.ones(5, 1), targets).backward()
         optimiser.step()
     sets, scores = head.best_sets(torch.ones(1, 1), 2)
     assert sets[0].tolist() == [[True, False], [False, True]]
@@ -134,4 +134,4 @@ def test_what_cannot_be():
     with pytest.raises(ParameterError, match="n_labels"):
         PowersetHead(3, 0)
     with pytest.raises(LabelsError, match="5"):
-        PowersetHead(3, 5).loss(torch.zeros(1, 3), Targets.of_classes(torch.tensor([5])))
+        PowersetHead(3, 5)(torch.zeros(1, 3), Targets.of_classes(torch.tensor([5])))

@@ -149,7 +149,7 @@ def test_log_probabilities_sum_to_one_over_labels_that_exist(n_groups):
 
 
 def loss_of(head, features, classes):
-    return head.loss(features, Targets.of_classes(torch.tensor(classes))).item()
+    return head(features, Targets.of_classes(torch.tensor(classes))).item()
 
 
 def test_losses_are_the_literal_ones():
@@ -178,7 +178,7 @@ def test_gradients(options):
     head = head_with(LabelCode(11, [3, 4]), **options)
     targets = Targets.of_classes(torch.tensor([0, 10]))
     features = torch.randn(2, 3).double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda rows: head.loss(rows, targets), features)
+    assert torch.autograd.gradcheck(lambda rows: head(rows, targets), features)
 
 
 def test_parameters_are_features_times_the_sum_of_lengths():
@@ -193,7 +193,7 @@ def test_it_learns_more_labels_than_outputs():
     optimiser = torch.optim.SGD(head.parameters(), lr=10.0)
     for _ in range(200):
         optimiser.zero_grad()
-        head.loss(features, Targets.of_classes(torch.arange(36))).backward()
+        head(features, Targets.of_classes(torch.arange(36))).backward()
         optimiser.step()
     assert head.topk(features, 1)[0][:, 0].tolist() == list(range(36))
 
@@ -202,11 +202,11 @@ def test_what_cannot_be():
     head, features = ProductHead(3, 10), torch.zeros(2, 3)
     two_labels = Targets(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 2]))
     with pytest.raises(LabelsError, match="exactly one class"):
-        head.loss(features, two_labels)
+        head(features, two_labels)
     with pytest.raises(LabelsError, match="10"):
-        head.loss(features, Targets.of_classes(torch.tensor([0, 10])))
-    with pytest.raises(LabelsError, match="targets of 3"):
-        head.loss(features, Targets.of_classes(torch.tensor([0, 1, 2])))
+        head(features, Targets.of_classes(torch.tensor([0, 10])))
+    with pytest.raises(LabelsError, match="labels of 3"):
+        head(features, Targets.of_classes(torch.tensor([0, 1, 2])))
     with pytest.raises(FeaturesError, match=r"\(n, 3\)"):
         head.topk(torch.zeros(2, 4), 1)
     with pytest.raises(ParameterError, match="k=0"):

@@ -21,19 +21,26 @@ from .literal import best, cross_entropy, fast_sampling
 
 def make(code, seed=0, **options):
     torch.manual_seed(seed)
-    return SamplingHead(3, code, **options).double()
+    head = SamplingHead(3, code, **options).double()
+    torch.nn.init.normal_(head.bias.weight)
+    return head
 
 
 def table(head):
-    return head.table.weight.detach().numpy()
+    """Rows with the bias behind, for features with a 1 behind."""
+    return torch.cat([head.table.weight, head.bias.weight], dim=1).detach().numpy()
+
+
+def with_one(features):
+    return np.append(features.numpy(), np.ones((len(features), 1)), axis=1)
 
 
 def test_shared_groups_are_fast_sampling():
     head = make(LabelCode(18, [5, 4]), n_random=0)
     features, classes = torch.randn(4, 3).double(), np.array([1, 17, 5, 16])
-    logits, targets = fast_sampling(features.numpy(), table(head), classes, 4)
+    logits, targets = fast_sampling(with_one(features), table(head), classes, 4)
     expected = np.mean([cross_entropy(*pair) for pair in zip(logits, targets, strict=True)])
-    found = head.loss(features, Targets.of_classes(torch.from_numpy(classes)))
+    found = head(features, Targets.of_classes(torch.from_numpy(classes)))
     assert found.item() == pytest.approx(expected)
 
 
@@ -52,9 +59,9 @@ def test_all_groups_are_a_full_softmax(options, shuffled):
     code = LabelCode(18, [5, 4])
     head = make(code.shuffled(0) if shuffled else code, **options)
     features, classes = torch.randn(4, 3).double(), [1, 17, 5, 16]
-    logits = features.numpy() @ table(head).T
+    logits = with_one(features) @ table(head).T
     expected = np.mean([cross_entropy(*pair) for pair in zip(logits, classes, strict=True)])
-    found = head.loss(features, Targets.of_classes(torch.tensor(classes)))
+    found = head(features, Targets.of_classes(torch.tensor(classes)))
     assert found.item() == pytest.approx(expected)
 
 
@@ -62,7 +69,7 @@ def test_own_groups_are_the_true_one_and_some_others():
     head = make(LabelCode(20, [5, 4]), sampling="own", n_random=2, sparse=True)
     for label in (0, 7, 19):
         head.zero_grad()
-        head.loss(torch.randn(1, 3).double(), Targets.of_classes(torch.tensor([label]))).backward()
+        head(torch.randn(1, 3).double(), Targets.of_classes(torch.tensor([label]))).backward()
         rows = head.table.weight.grad.coalesce().indices()[0].numpy()
         assert label in rows
         assert len(rows) == 3 * 4
@@ -75,9 +82,9 @@ def test_several_labels_learn_by_binary_cross_entropy_over_shared_groups():
     rows = [0, 1, 2, 3, 8, 9, 10, 11, 16, 17]
     truth = np.zeros((3, 18))
     truth[0, [1, 17]] = truth[2, 9] = 1
-    logits = features.numpy() @ table(head)[rows].T
+    logits = with_one(features) @ table(head)[rows].T
     expected = np.log1p(np.exp(np.where(truth[:, rows] > 0, -logits, logits))).mean()
-    found = head.loss(features, Targets(torch.tensor([0, 2, 2, 3]), torch.tensor([1, 17, 9])))
+    found = head(features, Targets(torch.tensor([0, 2, 2, 3]), torch.tensor([1, 17, 9])))
     assert found.item() == pytest.approx(expected)
 
 
@@ -87,7 +94,7 @@ def test_sparse_gradients_are_the_same(options):
     features, classes = torch.randn(3, 3).double(), Targets.of_classes(torch.tensor([3, 4, 47]))
     for head in (dense, sparse):
         torch.manual_seed(1)
-        head.loss(features, classes).backward()
+        head(features, classes).backward()
     assert sparse.table.weight.grad.is_sparse
     torch.testing.assert_close(sparse.table.weight.grad.to_dense(), dense.table.weight.grad)
 
@@ -99,7 +106,7 @@ def test_gradients(options):
 
     def loss(rows):
         torch.manual_seed(0)
-        return head.loss(rows, Targets.of_classes(torch.tensor([0, 10])))
+        return head(rows, Targets.of_classes(torch.tensor([0, 10])))
 
     assert torch.autograd.gradcheck(loss, features)
 
@@ -108,10 +115,12 @@ def test_gradients(options):
 def test_topk_is_exact(n_labels, k, ties):
     head = make(LabelCode.descending(n_labels).shuffled(0))
     torch.nn.init.normal_(head.table.weight)
-    head.table.weight.data.round_() if ties else None
+    if ties:
+        head.table.weight.data.round_()
+        head.bias.weight.data.round_()
     features = torch.randint(-1, 2, (3, 3)).double()
     labels, scores = head.topk(features, k)
-    for row, expected in enumerate(features.numpy() @ table(head).T):
+    for row, expected in enumerate(with_one(features) @ table(head).T):
         best_labels, best_scores = best(expected, range(n_labels), min(k, n_labels))
         assert labels[row].tolist() == best_labels
         np.testing.assert_allclose(scores[row].detach(), best_scores)
@@ -145,7 +154,8 @@ def test_all_choices_are_equally_likely():
 
 
 def test_parameters_are_those_of_a_full_layer():
-    assert SamplingHead(8, 1234).n_parameters == 8 * 1234
+    assert SamplingHead(8, 1234).n_parameters == (8 + 1) * 1234
+    assert SamplingHead(8, 1234, bias=False).n_parameters == 8 * 1234
 
 
 def test_what_cannot_be():
@@ -158,12 +168,12 @@ def test_what_cannot_be():
     two = Targets(torch.tensor([0, 2]), torch.tensor([0, 1]))
     for options in ({}, {"sampling": "own"}):
         with pytest.raises(LabelsError, match="exactly one class"):
-            SamplingHead(3, 10, **options).loss(torch.zeros(1, 3), two)
+            SamplingHead(3, 10, **options)(torch.zeros(1, 3), two)
     with pytest.raises(LabelsError, match="10"):
-        SamplingHead(3, 10).loss(torch.zeros(1, 3), Targets.of_classes(torch.tensor([10])))
+        SamplingHead(3, 10)(torch.zeros(1, 3), Targets.of_classes(torch.tensor([10])))
 
 
 def test_batches_without_labels_have_a_loss():
     head = SamplingHead(3, 10, loss="bce")
     empty = Targets(torch.tensor([0, 0]), torch.tensor([], dtype=torch.int64))
-    assert torch.isfinite(head.loss(torch.zeros(1, 3), empty))
+    assert torch.isfinite(head(torch.zeros(1, 3), empty))

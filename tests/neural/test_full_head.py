@@ -74,7 +74,7 @@ def test_bce_is_the_literal_sum(batch):
     p = 1 / (1 + np.exp(-logits_of(head, features)))
     truth = Y.toarray()
     expected = -(truth * np.log(p) + (1 - truth) * np.log(1 - p)).sum() / 3
-    assert head.loss(features, Targets.of(Y)).item() == pytest.approx(expected, rel=1e-5)
+    assert head(features, Targets.of(Y)).item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_pick_all_labels_is_the_literal_sum(batch):
@@ -83,7 +83,7 @@ def test_pick_all_labels_is_the_literal_sum(batch):
     logits = logits_of(head, features)
     log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     expected = -(Y.toarray() * log_p).sum() / 3
-    assert head.loss(features, Targets.of(Y)).item() == pytest.approx(expected, rel=1e-5)
+    assert head(features, Targets.of(Y)).item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_softmax_is_the_literal_mean(batch):
@@ -92,11 +92,11 @@ def test_softmax_is_the_literal_mean(batch):
     logits = logits_of(head, features)
     log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     expected = -log_p[np.arange(3), classes].mean()
-    found = head.loss(features, Targets.of_classes(classes)).item()
+    found = head(features, Targets.of_classes(classes)).item()
     assert found == pytest.approx(expected, rel=1e-5)
     alike = FullHead(2, 4, loss="pick_all_labels")
     alike.load_state_dict(head.state_dict())
-    assert alike.loss(features, Targets.of_classes(classes)).item() == pytest.approx(found)
+    assert alike(features, Targets.of_classes(classes)).item() == pytest.approx(found)
 
 
 def test_before_training_a_bce_label_is_one_among_all():
@@ -113,8 +113,8 @@ def test_bad_input_is_refused(batch):
     with pytest.raises(ParameterError, match="hinge"):
         FullHead(2, 4, loss="hinge")
     with pytest.raises(LabelsError, match="exactly one class"):
-        FullHead(2, 4).loss(features, Targets.of(Y))
+        FullHead(2, 4)(features, Targets.of(Y))
     with pytest.raises(LabelsError, match="from 0 to 2 here, but 3"):
-        FullHead(2, 3, loss="bce").loss(features, Targets.of(Y))
+        FullHead(2, 3, loss="bce")(features, Targets.of(Y))
     with pytest.raises(LabelsError, match="same batch"):
-        FullHead(2, 4, loss="bce").loss(features[:2], Targets.of(Y))
+        FullHead(2, 4, loss="bce")(features[:2], Targets.of(Y))

@@ -1,21 +1,544 @@
-"""What every head promises."""
+"""What every head promises to a training loop that is not ours."""
 
+import copy
+import io
+import os
+
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs umpteen[neural]")
 import torch
+import torch.distributed as dist
+from scipy.sparse import coo_matrix, csr_matrix
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 
-from umpteen.collapse import EtfHead
-from umpteen.multihead import CascadeHead, PowersetHead, ProductHead, SamplingHead
-from umpteen.neural import FullHead
+import umpteen as um
+from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ParameterError
+from umpteen.multihead import LabelCode
+from umpteen.neural import Targets
 
-HEADS = [FullHead, EtfHead, ProductHead, CascadeHead, SamplingHead, PowersetHead]
+DIM, N_LABELS = 6, 23
+heads = um.neural.heads
+
+ONE_CLASS = {
+    "full": lambda **o: heads.Full(DIM, N_LABELS),
+    "product": lambda **o: heads.Product(DIM, N_LABELS, **o),
+    "product-groups": lambda **o: heads.Product(DIM, N_LABELS, n_groups=3, **o),
+    "product-bce": lambda **o: heads.Product(DIM, N_LABELS, loss="bce", **o),
+    "cascade-softmax": lambda **o: heads.Cascade(DIM, N_LABELS, hidden=4, loss="softmax", **o),
+    "sampling": lambda **o: heads.Sampling(DIM, N_LABELS, **o),
+    "sampling-own": lambda **o: heads.Sampling(DIM, N_LABELS, sampling="own", **o),
+}
+SEVERAL = {
+    "full-bce": lambda **o: heads.Full(DIM, N_LABELS, loss="bce"),
+    "full-pal": lambda **o: heads.Full(DIM, N_LABELS, loss="pick_all_labels"),
+    "cascade": lambda **o: heads.Cascade(DIM, N_LABELS, hidden=4, **{"n_candidates": 3, **o}),
+    "sampling-bce": lambda **o: heads.Sampling(DIM, N_LABELS, loss="bce", **o),
+    "powerset": lambda **o: heads.Powerset(DIM, N_LABELS),
+    "etf": lambda **o: heads.Etf(DIM, N_LABELS, feature_penalty=0.1),
+}
+ALL = ONE_CLASS | SEVERAL
+CODED = [name for name in ALL if name.startswith(("product", "cascade", "sampling"))]
+SPARSE = [name for name in ALL if name.startswith(("cascade", "sampling"))]
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture(params=ALL)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def head(name):
+    return ALL[name]()
+
+
+def features(*leading):
+    return torch.randn(*leading, DIM)
+
+
+def classes(*shape):
+    return torch.randint(N_LABELS, shape)
+
+
+def loss_of(head, *arguments, **options):
+    """Groups are drawn anew in each call: the same ones with the same seed."""
+    torch.manual_seed(1)
+    return head(*arguments, **options)
+
+
+def gradients(head, *arguments, **options):
+    head.zero_grad()
+    loss_of(head, *arguments, **options).backward()
+    return {name: dense(each.grad) for name, each in head.named_parameters() if each.requires_grad}
+
+
+def dense(gradient):
+    return gradient.to_dense().clone() if gradient.is_sparse else gradient.clone()
+
+
+# Forms of labels
+
+
+def test_ten_lines_of_a_loop(name):
+    """Without these, nobody can put a head where nn.Linear and CrossEntropyLoss were."""
+    encoder, head = torch.nn.Linear(4, DIM), ALL[name]()
+    optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=0.05)
+    inputs, labels = torch.randn(40, 4), torch.arange(40) % 5
+    losses = []
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = head(encoder(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert np.mean(losses[-5:]) < np.mean(losses[:5])
+    best, scores = head.topk(encoder(inputs), 3)
+    assert best.shape == scores.shape == (40, 3)
+
+
+@pytest.mark.parametrize("several", SEVERAL)
+def test_all_forms_of_several_labels_are_the_same(several):
+    head, x = SEVERAL[several](), features(4)
+    sets = [[3, 7], [], [22], [0, 1, 20]]
+    indicator = torch.zeros(4, N_LABELS)
+    padded = torch.full((4, 5), -100)
+    for row, labels in enumerate(sets):
+        indicator[row, labels] = 1
+        padded[row, : len(labels)] = torch.tensor(labels).flip(0)
+    padded[0, 2] = 3  # twice
+    zeros = coo_matrix(([0.0, *([1.0] * 6)], ([1, 0, 0, 2, 3, 3, 3], [5, 3, 7, 22, 0, 1, 20])),
+                       (4, N_LABELS))  # fmt: skip
+    scipy_rows = csr_matrix(indicator.numpy())
+    expected = loss_of(head, x, Targets.of(scipy_rows))
+    forms = [
+        padded, padded.int(), indicator, indicator.bool(), indicator.double(),
+        indicator.to_sparse(), indicator.to_sparse_csr(), scipy_rows, zeros,
+    ]  # fmt: skip
+    for form in forms:
+        assert torch.equal(loss_of(head, x, form), expected)
+    assert torch.equal(loss_of(head, x, padded.masked_fill(padded == -100, -1), ignore_index=-1),
+                       expected)  # fmt: skip
+
+
+def test_one_class_in_any_form(head):
+    x, y = features(5), classes(5)
+    expected = loss_of(head, x, y)
+    for form in (y.int(), y[:, None], y.numpy(), y.tolist(), torch.eye(N_LABELS)[y]):
+        torch.testing.assert_close(loss_of(head, x, form), expected)
+
+
+def test_any_leading_shape(head):
+    x, y = features(2, 3, 4), classes(2, 3, 4)
+    flat = loss_of(head, x.view(-1, DIM), y.flatten())
+    torch.testing.assert_close(loss_of(head, x, y), flat)
+    assert loss_of(head, x, y, reduction="none").shape == (2, 3, 4)
+    best, scores = head.topk(x, 2)
+    assert best.shape == scores.shape == (2, 3, 4, 2)
+    assert torch.equal(best.view(-1, 2), head.topk(x.view(-1, DIM), 2)[0])
+
+
+def test_reductions_are_of_one_loss(head):
+    x, y = features(6), classes(6)
+    each = loss_of(head, x, y, reduction="none")
+    torch.testing.assert_close(loss_of(head, x, y), each.mean())
+    torch.testing.assert_close(loss_of(head, x, y, reduction="sum"), each.sum())
+
+
+def test_ignored_samples_do_not_count(head):
+    """Padding tokens must not train anything."""
+    x, y = features(6), classes(6)
+    y[[1, 4]] = -100
+    kept = y != -100
+    each = loss_of(head, x, y, reduction="none")
+    assert (each[~kept] == 0).all()
+    torch.testing.assert_close(loss_of(head, x, y), each[kept].mean())
+    x.requires_grad_()
+    loss_of(head, x, y).backward()
+    assert (x.grad[~kept] == 0).all()
+    assert (x.grad[kept] != 0).any()
+
+
+@pytest.mark.parametrize("name", ["full", "product", "cascade-softmax", "sampling-own"])
+def test_what_is_kept_is_what_it_would_be_alone(name):
+    x, y = features(6), classes(6)
+    y[[1, 4]] = 7  # any number may mean "ignore"
+    kept = y != 7
+    options = {"n_random": 99} if name == "sampling-own" else {}
+    head = ALL[name](**options)
+    alone = loss_of(head, x[kept], y[kept])
+    torch.testing.assert_close(loss_of(head, x, y, ignore_index=7), alone)
+
+
+def test_nothing_but_ignored_samples_has_the_loss_0(head):
+    loss = head(features(3), torch.full((3,), -100))
+    loss.backward()
+    assert loss == 0
+
+
+@pytest.mark.parametrize("name", ["full", "sampling", "sampling-own"])
+def test_smoothing_is_that_of_cross_entropy(name):
+    head = ALL[name](**({} if name == "full" else {"n_random": 99}))  # all groups
+    x, y = features(5), classes(5)
+    weight = head.weight if name == "full" else head.table.weight
+    expected = torch.nn.functional.cross_entropy(x @ weight.T, y, label_smoothing=0.2)
+    torch.testing.assert_close(head(x, y, label_smoothing=0.2), expected)
+
+
+def test_smoothing_of_digits_and_groups_is_that_of_each_head():
+    x, y = features(5), classes(5)
+    product = heads.Product(DIM, N_LABELS)
+    digits = product.code.encode(y)
+    outputs = product.linear(x).split(product.code.lengths, dim=1)
+    expected = sum(
+        torch.nn.functional.cross_entropy(each, digits[:, h], label_smoothing=0.2)
+        for h, each in enumerate(outputs)
+    )
+    torch.testing.assert_close(product(x, y, label_smoothing=0.2), expected)
+    cascade = heads.Cascade(DIM, N_LABELS, lengths=[6, 4], loss="softmax")  # the last has 3
+    level, losses = cascade.steps[0], []
+    for row, label in zip(x, y.tolist(), strict=True):
+        group = label // 4
+        rows = level.table.weight[4 * group : 4 * group + 4]
+        for logits, own in ((cascade.groups(row), group), (rows @ level.query(row), label % 4)):
+            losses.append(torch.nn.functional.cross_entropy(
+                logits[None], torch.tensor([own]), label_smoothing=0.2))  # fmt: skip
+    torch.testing.assert_close(cascade(x, y, label_smoothing=0.2), sum(losses) / 5)
+
+
+def test_smoothing_is_refused_where_it_means_nothing(name, head):
+    if head.loss_name != "softmax" or name == "product-groups":
+        with pytest.raises(ParameterError, match="label_smoothing"):
+            head(features(2), classes(2), label_smoothing=0.1)
+    with pytest.raises(ParameterError, match="label_smoothing=1"):
+        head(features(2), classes(2), label_smoothing=1.0)
+
+
+def test_labels_that_do_not_fit_are_refused(head):
+    x = features(3)
+    with pytest.raises(LabelsError, match="looks like an indicator"):
+        head(x, torch.eye(N_LABELS)[:3].long())
+    with pytest.raises(LabelsError, match="-1 was given"):
+        head(x, torch.tensor([0, -1, 2]))
+    with pytest.raises(LabelsError, match="23 was given"):
+        head(x, torch.tensor([0, 1, N_LABELS]))
+    with pytest.raises(LabelsShapeError, match="leading shape"):
+        head(x, classes(2))
+    with pytest.raises(LabelsShapeError, match="22 labels"):
+        head(x, torch.zeros(3, N_LABELS - 1))
+    with pytest.raises(LabelsShapeError, match="24 labels"):
+        head(x, csr_matrix((3, N_LABELS + 1)))
+    with pytest.raises(LabelsError, match="same batch"):
+        head(x, csr_matrix((2, N_LABELS)))
+    with pytest.raises(FeaturesError, match=r"\(n, 6\)"):
+        head(torch.zeros(3, DIM + 1), classes(3))
+    with pytest.raises(ParameterError, match="reduction='max'"):
+        head(x, classes(3), reduction="max")
+
+
+@pytest.mark.parametrize("one_class", ONE_CLASS)
+def test_several_labels_are_refused_by_heads_of_one_class(one_class):
+    with pytest.raises(LabelsError, match="exactly one class"):
+        ONE_CLASS[one_class]()(features(1), torch.tensor([[2, 3]]))
+
+
+# What PyTorch does with modules
+
+
+def same_answers(one, other):
+    x = features(7)
+    for mine, theirs in zip(one.topk(x, 9), other.topk(x, 9), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+@pytest.mark.parametrize("name", CODED)
+def test_weights_bring_the_order_of_labels(name):
+    """Weights in another order answer with other labels, without an error."""
+    lengths = ALL[name]().code.lengths
+    orders = [None, *(LabelCode(N_LABELS, lengths).shuffled(each) for each in (1, 2))]
+    for mine in orders:
+        for other in orders:
+            options = [{} if code is None else {"code": code} for code in (mine, other)]
+            first, second = (ALL[name](**each) for each in options)
+            second.load_state_dict(first.state_dict())
+            same_answers(first, second)
+            x, y = features(4), classes(4)
+            assert torch.equal(loss_of(first, x, y), loss_of(second, x, y))
+
+
+def test_weights_of_other_digits_are_refused():
+    """Heads of {12; 8} and {10; 10} have weights of the same shape."""
+    one = heads.Product(DIM, 90, lengths=[12, 8])
+    for other in (
+        heads.Product(DIM, 90, lengths=[10, 10]),
+        heads.Product(DIM, 91, lengths=[12, 8]),
+        heads.Product(DIM, 90, lengths=[12, 8], loss="bce"),
+    ):
+        with pytest.raises(ParameterError, match=r"\[12, 8\]"):
+            other.load_state_dict(one.state_dict())
+    powerset = heads.Powerset(DIM, 4, labels_per_head=3)  # 8 + 2 outputs, as 4 + 4 + 2 are
+    with pytest.raises(ParameterError, match="labels_per_head"):
+        heads.Powerset(DIM, 5, labels_per_head=2).load_state_dict(powerset.state_dict())
+
+
+def test_torch_save_and_load(name, head):
+    file = io.BytesIO()
+    torch.save(head.state_dict(), file)
+    file.seek(0)
+    torch.manual_seed(5)
+    again = ALL[name]()
+    again.load_state_dict(torch.load(file, weights_only=True))
+    same_answers(head, again)
+
+
+def test_copies_are_independent(head):
+    twin, x, y = copy.deepcopy(head), features(3), classes(3)
+    same_answers(head, twin)
+    before = head.topk(x, 3)[1].clone()
+    torch.optim.SGD(twin.parameters(), lr=1.0).zero_grad()
+    twin(x, y).backward()
+    torch.optim.SGD(twin.parameters(), lr=1.0).step()
+    assert torch.equal(head.topk(x, 3)[1], before)
+    assert not torch.equal(twin.topk(x, 3)[1], before)
+
+
+def test_gradient_checkpointing_gives_the_same_gradients(head):
+    x, y = features(4), classes(4)
+    expected = gradients(head, x, y)
+    head.zero_grad()
+    torch.manual_seed(1)
+    checkpoint(head, x.requires_grad_(), y, use_reentrant=False).backward()
+    for parameter, each in head.named_parameters():
+        torch.testing.assert_close(dense(each.grad), expected[parameter])
+
+
+def test_half_precision_on_the_cpu(head):
+    x, y = features(8), classes(8)
+    expected = loss_of(head, x, y)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = loss_of(head, torch.nn.functional.linear(x, torch.eye(DIM)), y)
+        best, scores = head.topk(x, 4)
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(expected.item(), rel=0.03, abs=0.03)
+    loss.backward()
+    assert all(torch.isfinite(dense(each.grad)).all() for each in head.parameters())
+    assert best.shape == (8, 4)
+    assert torch.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_half_precision_of_a_table_that_is_read_by_rows(name):
+    """The path for large tables, which copies rows."""
+    big = {"cascade": heads.Cascade, "sampling": heads.Sampling}[name.partition("-")[0]]
+    options = {"cascade": {"loss": "bce"}, "cascade-softmax": {"loss": "softmax"},
+               "sampling-own": {"sampling": "own"}, "sampling-bce": {"loss": "bce"}}  # fmt: skip
+    head = big(DIM, 5000, sparse=True, **options.get(name, {}))
+    x, y = features(4), torch.randint(5000, (4,))
+    expected = loss_of(head, x, y)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = loss_of(head, x, y)
+    loss.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=0.03)
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_gradients_are_the_same(name):
+    plain, sparse = ALL[name](), ALL[name](sparse=True)
+    sparse.load_state_dict(plain.state_dict())
+    x, y = features(4), classes(4)
+    expected = gradients(plain, x, y)
+    for parameter, found in gradients(sparse, x, y).items():
+        torch.testing.assert_close(found, expected[parameter])
+    tables = [each.grad.is_sparse for key, each in sparse.named_parameters() if "table" in key]
+    assert tables == [True] * len(tables) != []
+
+
+COMPILED = [name for name in ALL if name != "cascade"]  # its number of candidates varies
+
+
+def every_group(name):
+    """Draws of a compiled graph are others, so that nothing is left to draw."""
+    return ALL[name](**({"n_random": 99} if name.startswith("sampling") else {}))
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_whole_graph_is_compiled(name):
+    torch.compiler.reset()
+    head, x, y = every_group(name), features(4), classes(4)
+    y[1] = -100
+    expected = head(x, y), gradients(head, x, y)
+    compiled = torch.compile(head, fullgraph=True, backend="aot_eager")
+    head.zero_grad()
+    loss = compiled(x, y)
+    loss.backward()
+    torch.testing.assert_close(loss, expected[0])
+    for parameter, each in head.named_parameters():
+        torch.testing.assert_close(each.grad, expected[1][parameter])
+
+
+def test_the_compiler_makes_code_of_all_heads():
+    """All at once: each by itself takes long."""
+    _needs_a_compiler()
+    torch.compiler.reset()
+    all_heads = torch.nn.ModuleList(every_group(name) for name in COMPILED)
+
+    def losses(x, y):
+        return torch.stack([head(x, y) for head in all_heads])
+
+    x, y = features(4), classes(4)
+    found = torch.compile(losses, fullgraph=True)(x, y)
+    torch.testing.assert_close(found, losses(x, y))
+    found.sum().backward()
+    assert all(each.grad is not None for each in all_heads.parameters())
+
+
+def _needs_a_compiler():
+    from torch._inductor.cpp_builder import get_cpp_compiler
+
+    try:
+        get_cpp_compiler()
+    except Exception as error:
+        pytest.skip(f"no C++ compiler: {error}")
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_ddp_without_a_wrapper(name, sparse, tmp_path):
+    if sparse and name not in SPARSE:
+        pytest.skip("has no table")
+    head, x, y = ALL[name](**({"sparse": True} if sparse else {})), features(4), classes(4)
+    expected = gradients(head, x, y)
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        wrapped = DistributedDataParallel(head)
+        head.zero_grad()
+        torch.manual_seed(1)
+        wrapped(x, y).backward()
+        for parameter, each in head.named_parameters():
+            torch.testing.assert_close(dense(each.grad), expected[parameter])
+    finally:
+        dist.destroy_process_group()
+
+
+def _rank(rank, folder, names):
+    """Train two steps on the rank's half of a batch; write the weights."""
+    torch.set_num_threads(1)
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    found = {}
+    for name in names:
+        torch.manual_seed(0)
+        head = ALL[name](**({"sparse": True} if name in SPARSE else {}))
+        wrapped, optimizer = (
+            DistributedDataParallel(head),
+            um.neural.RowAdam(head.parameters(), 0.1),
+        )
+        x, y = features(8), classes(8)
+        for _ in range(2):
+            optimizer.zero_grad()
+            wrapped(x[4 * rank :][:4], y[4 * rank :][:4]).backward()
+            optimizer.step()
+        found[name] = head.state_dict()
+    torch.save(found, f"{folder}/{rank}.pt")
+    dist.destroy_process_group()
+
+
+def test_ddp_on_two_ranks_keeps_weights_equal(tmp_path):
+    torch.multiprocessing.spawn(_rank, (str(tmp_path), [*ALL]), nprocs=2)
+    one, other = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
+    for name in ALL:
+        for key, weights in one[name].items():
+            assert torch.equal(weights, other[name][key]), (name, key)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no graphics card")
+def test_on_a_graphics_card(name, head):
+    x, y = features(8), classes(8)
+    on_card = copy.deepcopy(head).cuda()
+    torch.testing.assert_close(on_card.topk(x.cuda(), 5)[1].cpu(), head.topk(x, 5)[1])
+    loss = on_card(x.cuda(), y.cuda())
+    loss.backward()
+    assert torch.isfinite(loss)
+
+
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_no_head_answers_more_labels_than_there_are(head, n):
     """A place for each of a billion labels takes all memory."""
-    labels, scores = head(3, 4).topk(torch.randn(n, 3), 10**9)
-    assert labels.shape == scores.shape == (n, 4)
-    assert (labels.sort(1).values == torch.arange(4)).all()
+    if isinstance(head, heads.Cascade):
+        head.n_candidates = 100
+    labels, scores = head.topk(torch.randn(n, DIM), 10**9)
+    assert labels.shape == scores.shape == (n, N_LABELS)
+    assert (labels.sort(1).values == torch.arange(N_LABELS)).all()
+
+
+def test_features_without_samples_have_the_loss_0(head):
+    assert head(features(0), classes(0)) == 0
+
+
+# Where training begins
+
+
+COUNTS = np.array([*range(1, N_LABELS), 0])
+
+
+def start(head):
+    """Scores of all labels for features that say nothing."""
+    for level in getattr(head, "levels", []):
+        torch.nn.init.zeros_(level.query.bias)
+    labels, scores = head.topk(torch.zeros(1, DIM), N_LABELS)
+    return scores[0].gather(0, labels[0].argsort())
+
+
+def begun(name, n_samples=None, **options):
+    return ALL[name](**options).init_bias(COUNTS, n_samples)
+
+
+def smoothed(n_samples):
+    return torch.from_numpy((COUNTS + 0.5) / (n_samples + 1))
+
+
+def test_before_training_classes_are_as_likely_as_they_are_frequent():
+    """With 0 a head has to learn first that most of a million labels are rare."""
+    frequencies = smoothed(COUNTS.sum())
+    expected = frequencies / frequencies.sum()
+    found = start(begun("full")).softmax(0)
+    torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=1e-4)
+    cascade = begun("cascade-softmax", n_candidates=99)
+    torch.testing.assert_close(start(cascade).exp().double(), expected, atol=1e-3, rtol=0.01)
+
+
+@pytest.mark.parametrize("name", ["full-bce", "sampling-bce"])
+def test_before_training_labels_are_as_likely_as_they_are_frequent(name):
+    found = start(begun(name, 100)).sigmoid()
+    torch.testing.assert_close(found.double(), smoothed(100), atol=1e-5, rtol=1e-4)
+
+
+def test_before_training_labels_of_sets_are_as_likely_as_they_are_frequent():
+    found = start(begun("powerset", 100)).exp()
+    torch.testing.assert_close(found.double(), smoothed(100), atol=1e-5, rtol=1e-4)
+
+
+def test_before_training_digits_are_as_likely_as_they_are_frequent():
+    head, frequencies = begun("product"), smoothed(COUNTS.sum())
+    digits = head.code.encode(torch.arange(N_LABELS))
+    outputs = head.linear.bias.detach().split(head.code.lengths)
+    for h, logits in enumerate(outputs):
+        share = torch.zeros(len(logits)).double().index_add(0, digits[:, h], frequencies)
+        torch.testing.assert_close(logits.softmax(0).double(), share / share.sum(),
+                                   atol=1e-5, rtol=1e-4)  # fmt: skip
+
+
+def test_a_cascade_begins_with_the_groups_and_labels_that_are_frequent():
+    head = begun("cascade", 400, n_candidates=99)
+    found, frequencies = start(head).exp().double(), smoothed(400)
+    torch.testing.assert_close(found, frequencies, atol=0.02, rtol=0.1)
+
+
+def test_counts_of_other_labels_are_refused():
+    with pytest.raises(LabelsShapeError, match=r"\(23,\)"):
+        heads.Full(DIM, N_LABELS).init_bias(np.ones(22))

@@ -308,6 +308,49 @@ def test_row_adam_is_sparse_adam():
     assert (ours[[2, 4, 6]] == 1).all()
 
 
+def test_what_has_no_sparse_gradient_moves_as_by_adamw():
+    torch.manual_seed(0)
+    ours, theirs = (torch.nn.Parameter(torch.ones(4, 3)) for _ in range(2))
+    settings = {"lr": 0.1, "betas": (0.8, 0.95), "eps": 1e-6, "weight_decay": 0.2}
+    pairs = [(ours, RowAdam([ours], **settings)), (theirs, torch.optim.AdamW([theirs], **settings))]
+    for _ in range(4):
+        gradient = torch.randn(4, 3)
+        for parameter, optimizer in pairs:
+            parameter.grad = gradient.clone()
+            optimizer.step()
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_an_optimizer_keeps_what_it_knows(tmp_path):
+    """Or a training that is continued from `state_dict` begins with other steps."""
+    torch.manual_seed(0)
+    table = torch.nn.Embedding(5, 2, sparse=True)
+    optimizer = RowAdam(table.parameters(), 0.1)
+
+    def step(table, optimizer):
+        optimizer.zero_grad()
+        table(torch.tensor([1, 3])).square().sum().backward()
+        return optimizer.step(lambda: 7.0)
+
+    assert step(table, optimizer) == 7.0
+    again = torch.nn.Embedding(5, 2, sparse=True)
+    other = RowAdam(again.parameters(), 0.5)
+    torch.save([table.state_dict(), optimizer.state_dict()], tmp_path / "state")
+    weights, state = torch.load(tmp_path / "state")
+    again.load_state_dict(weights)
+    other.load_state_dict(state)
+    for _ in range(2):
+        step(table, optimizer)
+        step(again, other)
+    assert torch.equal(table.weight, again.weight)
+
+
+def test_impossible_settings_of_an_optimizer_are_named():
+    for wrong in ({"lr": -1.0}, {"betas": (0.9, 1.0)}, {"eps": -1.0}):
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            RowAdam([torch.nn.Parameter(torch.ones(1))], **wrong)
+
+
 def test_only_touched_rows_of_a_table_move():
     bag = Bag(6, dim=2)
     before = bag.table.weight.detach().clone()

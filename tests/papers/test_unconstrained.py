@@ -200,6 +200,6 @@ def test_with_penalties_the_loss_is_the_objective_of_the_theory(normalize):
         feature_penalty=0.002 * n,  # of the mean here, of the sum there
     )  # fmt: skip
     targets = Targets.of(csr_matrix(model.targets > 0, dtype=np.float32))
-    found = head.loss(torch.from_numpy(features).float(), targets)
+    found = head(torch.from_numpy(features).float(), targets)
     weight = head.weight.detach().numpy().astype(np.float64)
     assert found.item() == pytest.approx(model.objective(weight, features, np.zeros(4)), rel=1e-5)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import zipfile
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +49,7 @@ def model_of(**parameters):
         "noise": "tree", "objective": "negative_sampling", "learning_rate": 1.0,
         "frequency_discount": 0.0, "epochs": 4, "n_jobs": 1, "verbose": False, **parameters,
     }  # fmt: skip
-    numbers = {"regularizer": 1e-4, "centroid_scale": 0.0}
+    numbers = {"regularizer": 1e-4, "centroid_scale": 0.0, "calibrate": False}
     for name in SoftmaxRecipe.__dataclass_fields__:
         if name in chosen:
             numbers[name] = chosen.pop(name)
@@ -332,6 +332,7 @@ data = np.load(sys.argv[1])
 model = AdversarialSoftmax(epochs=5, checkpoint=sys.argv[2], noise="tree")
 model.set_params(objective="negative_sampling", learning_rate=1.0, n_jobs=1)
 model.set_params(frequency_discount=0.0, recipe__centroid_scale=0.0, recipe__patience=9)
+model.set_params(recipe__calibrate=False)
 model.set_params(recipe__regularizer=1e-4)
 model.fit(data["X"], data["y"])
 """
@@ -454,5 +455,5 @@ def test_parameters_of_the_first_version_become_a_recipe(tmp_path):
     assert [found[name].noise for name in ("", "-beam", "-frequency")] == [
         "tree", "tree", "frequency",
     ]  # fmt: skip
-    assert found[""].recipe == SoftmaxRecipe()
-    assert found["-paper"].recipe == AdversarialSoftmax.paper().recipe
+    assert found[""].recipe == SoftmaxRecipe(centroid_scale=10.0)
+    assert found["-paper"].recipe == replace(AdversarialSoftmax.paper().recipe, calibrate=True)

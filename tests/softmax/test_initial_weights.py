@@ -74,10 +74,14 @@ def test_the_start_is_kept_where_no_epoch_is_better():
     y = np.repeat(np.arange(100), 3)
     centers = random.normal(size=(100, 20))
     X = centers[y] + 0.1 * random.normal(size=(300, 20))
-    model = AdversarialSoftmax(learning_rate=50.0, epochs=2, verbose=False).fit(X, y)
+    model = AdversarialSoftmax(learning_rate=50.0, epochs=2, verbose=False)
+    model.set_params(recipe__centroid_scale=10.0)
+    with pytest.warns(UserWarning, match="no epoch of training was better than the start"):
+        model.fit(X, y)
     start = centroid_scores(*_training_split(X, y), 10.0)
     np.testing.assert_array_equal(model.scores_.weights, start.weights)
-    assert len(model.validation_scores_) == 2
+    assert len(model.validation_scores_) == 3
+    assert max(model.validation_scores_[1:]) < model.validation_scores_[0]
     assert model.score(X, y) > 0.95
 
 

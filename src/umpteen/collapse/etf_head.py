@@ -52,6 +52,7 @@ class EtfHead(LinearHead):
         super().__init__()
         self.in_features = check_k(in_features, "in_features")
         self.n_labels = check_k(n_labels, "n_labels")
+        self.loss_name = "pick_all_labels"
         self.feature_penalty = check_number(feature_penalty, "feature_penalty")
         self.weight_penalty = check_number(weight_penalty, "weight_penalty")
         self.objective = pick_all_labels(base, normalize, smoothing=smoothing, gamma=gamma)
@@ -64,11 +65,11 @@ class EtfHead(LinearHead):
             self.register_buffer("weight", frame)
         self.bias = nn.Parameter(torch.zeros(n_labels)) if bias else None
 
-    def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        """Return the pick-all-labels loss, averaged over samples, and the penalties."""
-        loss = self.objective(self.logits(features), targets)
+    def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
+        """Return the pick-all-labels loss of each sample, and the penalties."""
+        losses = self.objective.per_sample(self.logits(features), targets)
         if self.feature_penalty:
-            loss = loss + self.feature_penalty * features.square().sum(dim=1).mean()
+            losses = losses + self.feature_penalty * features.square().sum(dim=1)
         if self.weight_penalty and self.weight.requires_grad:
-            loss = loss + self.weight_penalty * self.weight.square().sum()
-        return loss
+            losses = losses + self.weight_penalty * self.weight.square().sum()
+        return losses

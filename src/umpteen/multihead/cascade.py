@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +11,13 @@ from torch.nn import functional
 
 from umpteen.errors import ParameterError
 from umpteen.multihead.cascade_level import CascadeLevel
-from umpteen.multihead.cascade_loss import cross_entropy, sigmoid_loss
+from umpteen.multihead.cascade_loss import path_losses, sigmoid_losses
 from umpteen.multihead.code import LabelCode
 from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.neural import Targets
-from umpteen.neural.head import check_batch, softmax_or_bce
+from umpteen.neural.frequencies import frequencies_of, set_bias
+from umpteen.neural.head import softmax_or_bce
+from umpteen.neural.losses import precise
 from umpteen.neural.topk import best_labels
 from umpteen.validation import check_k
 
@@ -38,10 +40,11 @@ class CascadeHead(CodedHead):
     `topk` scores are logs of the product of the scores of a label and its groups, with
     `n_candidates` groups kept at each head; all labels are compared if that covers all groups.
     With fewer candidates than k, the rest is -1. With `sparse`, only table rows in use get
-    gradients, as a sparse tensor: for SGD or SparseAdam.
+    gradients, as a sparse tensor: for SGD, SparseAdam or `umpteen.neural.RowAdam`. `bias` gives
+    each label a number that says how frequent it is among those of its group: see `init_bias`.
 
     >>> head = CascadeHead(8, 1000, lengths=[50, 20], hidden=16)
-    >>> head.n_parameters == 50 * (8 + 1) + 16 * (8 + 1) + 1000 * 16
+    >>> head.n_parameters == 50 * (8 + 1) + 16 * (8 + 1) + 1000 * (16 + 1)
     True
     """
 
@@ -56,6 +59,7 @@ class CascadeHead(CodedHead):
         n_candidates: int = 10,
         hidden: int = 256,
         loss: str = "bce",
+        bias: bool = True,
         sparse: bool = False,
     ) -> None:
         default = partial(LabelCode.descending, n_heads=n_heads)
@@ -73,7 +77,7 @@ class CascadeHead(CodedHead):
         if loss == "bce":  # before training, a group is as likely as one among all
             nn.init.constant_(self.groups.bias, -math.log(sizes[0]))
         self.levels = nn.ModuleList(
-            CascadeLevel(in_features, hidden, length, size, sparse=sparse)
+            CascadeLevel(in_features, hidden, length, size, bias=bias, sparse=sparse)
             for length, size in zip(self.code.lengths[1:], sizes[1:], strict=True)
         )
 
@@ -84,21 +88,41 @@ class CascadeHead(CodedHead):
         """Return the heads after the first."""
         return [cast(CascadeLevel, level) for level in self.levels]
 
-    def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        check_batch(self, features, targets)
+    def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
         if self.loss_name == "softmax":
-            return cross_entropy(self, features, self.nodes(targets.classes))
-        return sigmoid_loss(self, features, targets.rows, self.nodes(targets.labels))
+            return path_losses(self, features, self.nodes(targets.classes), smoothing)
+        return sigmoid_losses(self, features, targets.rows, self.nodes(targets.labels))
+
+    def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
+        """Set the biases of groups and labels by their frequencies; return the head itself.
+
+        A label's is that among the samples of its group.
+        """
+        frequencies = frequencies_of(counts, n_samples, self.n_labels)
+        paths = self.nodes(torch.arange(self.n_labels, device=self.groups.bias.device))
+        sizes = self.code.n_groups
+        shares = [
+            torch.zeros(size, dtype=torch.float64).index_add(0, nodes.cpu(), frequencies)
+            for nodes, size in zip(paths, sizes, strict=True)
+        ]
+        set_bias(self.groups.bias, self._start(shares[0]))
+        for level, above, own in zip(self.steps, shares, shares[1:], strict=False):
+            parents = torch.arange(len(own)) // level.length
+            if level.bias is not None:
+                set_bias(level.bias.weight, self._start(own / above[parents]))
+        return self
+
+    def _start(self, shares: Tensor) -> Tensor:
+        """The bias of nodes that are right so often."""
+        shares = shares.clamp(1e-9, 1 - 1e-3)
+        return shares.log() if self.loss_name == "softmax" else shares.logit()
 
     def nodes(self, labels: Tensor) -> list[Tensor]:
         """Return the group of each label at every head; at the last one, its place."""
         places = self.places(labels)
         return [places // stride for stride in self.code.strides]
 
-    @torch.no_grad()
-    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        check_batch(self, features)
-        k = self.n_best(k)
+    def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         width = min(self.n_candidates, self.code.n_groups[-2]) * max(self.code.lengths[1:])
         n_rows = max(1, _MAX_ENTRIES // (width * self.steps[0].hidden))
         blocks = [self._topk(rows, k) for rows in features.split(n_rows)] or [
@@ -108,7 +132,7 @@ class CascadeHead(CodedHead):
         return torch.cat(labels), torch.cat(scores)
 
     def _topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        scores = self.log_scores(self.groups(features))
+        scores = self.log_scores(precise(self.groups(features)))
         nodes = torch.arange(scores.shape[1], device=features.device).expand_as(scores)
         for level in self.steps:
             nodes, scores = best_labels(scores, nodes, min(self.n_candidates, scores.shape[1]))

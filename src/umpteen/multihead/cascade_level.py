@@ -15,13 +15,16 @@ class CascadeLevel(nn.Module):
     """
 
     def __init__(
-        self, in_features: int, hidden: int, length: int, n_nodes: int, *, sparse: bool
+        self, in_features: int, hidden: int, length: int, n_nodes: int, *, bias: bool, sparse: bool
     ) -> None:
         super().__init__()
         self.hidden, self.length, self.n_nodes = hidden, length, n_nodes
         self.query = nn.Linear(in_features, hidden)
         self.table = nn.Embedding(n_nodes, hidden, sparse=sparse)
         nn.init.xavier_uniform_(self.table.weight)
+        self.bias = nn.Embedding(n_nodes, 1, sparse=sparse) if bias else None
+        if self.bias is not None:
+            nn.init.zeros_(self.bias.weight)
 
     def below(self, groups: Tensor) -> tuple[Tensor, Tensor]:
         """Return the nodes below each group along a new last axis, and which of them exist."""
@@ -36,10 +39,12 @@ class CascadeLevel(nn.Module):
         """
         nodes, exists = self.below(groups)
         nodes = nodes.clamp(0, self.n_nodes - 1)
-        table = self.table.weight
-        return row_products(
-            self.query(features), table, rows, nodes, sparse=self.table.sparse
-        ), exists
+        logits = row_products(
+            self.query(features), self.table.weight, rows, nodes, sparse=self.table.sparse
+        )
+        if self.bias is not None:
+            logits = logits + self.bias(nodes)[..., 0]
+        return logits, exists
 
     def continued(
         self,

@@ -6,38 +6,42 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.nn.functional import binary_cross_entropy_with_logits as binary_cross_entropy
+
+from umpteen.neural.losses import cross_entropy, precise
 
 if TYPE_CHECKING:
     from umpteen.multihead.cascade import CascadeHead
     from umpteen.multihead.cascade_level import CascadeLevel
 
 
-def cross_entropy(head: "CascadeHead", features: Tensor, nodes: list[Tensor]) -> Tensor:
+def path_losses(
+    head: "CascadeHead", features: Tensor, nodes: list[Tensor], smoothing: float
+) -> Tensor:
     """Return the cross-entropy of the class's group, plus, in each true group, that of the next.
 
-    `nodes` are `(n,)` per head.
+    `nodes` are `(n,)` per head, and so is the loss.
     """
-    loss = functional.cross_entropy(head.groups(features), nodes[0])
+    losses = cross_entropy(head.groups(features), nodes[0], smoothing)
     rows = torch.arange(len(features), device=features.device)
     for level, parents, own in zip(head.steps, nodes, nodes[1:], strict=False):
         logits, exists = level(features, rows, parents)
-        logits = logits.masked_fill(~exists, -torch.inf)
-        loss = loss + functional.cross_entropy(logits, own - parents * level.length)
-    return loss
+        losses = losses + cross_entropy(logits, own - parents * level.length, smoothing, exists)
+    return losses
 
 
-def sigmoid_loss(
+def sigmoid_losses(
     head: "CascadeHead", features: Tensor, rows: Tensor, nodes: list[Tensor]
 ) -> Tensor:
-    """Return the binary cross-entropy over candidates, its means over each head added up.
+    """Return the binary cross-entropy over candidates, `(n,)`: the heads' means are added up.
 
-    `rows` and, per head, `nodes` are `(pairs,)`: the samples' true labels.
+    `rows` and, per head, `nodes` are `(pairs,)`: the samples' true labels. A sample's share in the
+    mean over all candidates of a batch is as large as its number of candidates.
     """
-    logits = head.groups(features)
+    logits = precise(head.groups(features))
     truth = torch.zeros_like(logits)
     truth[rows, nodes[0]] = 1
-    loss = functional.binary_cross_entropy_with_logits(logits, truth)
+    losses = binary_cross_entropy(logits, truth, reduction="none").mean(1)
     columns = torch.arange(logits.shape[1], device=rows.device).expand_as(logits)
     here = Candidates(columns, logits.detach().sigmoid(), truth)
     for depth, (parents, own) in enumerate(pairwise(nodes)):
@@ -45,13 +49,16 @@ def sigmoid_loss(
         here = here.best(head.n_candidates)
         pair_rows, slots = here.existing()
         logits, exists = level(features, pair_rows, here.nodes[pair_rows, slots])
+        logits = precise(logits)
         positions = here.find(rows, parents, pair_rows, slots)
         truth = torch.zeros_like(logits)
         truth[positions, own - parents * level.length] = 1
-        loss = loss + functional.binary_cross_entropy_with_logits(logits[exists], truth[exists])
+        entries = binary_cross_entropy(logits, truth, reduction="none").masked_fill(~exists, 0)
+        of_pairs = entries.sum(1) * (len(features) / exists.sum())
+        losses = losses.index_add(0, pair_rows, of_pairs)
         if depth + 1 < len(head.steps):
             here = here.children(level, logits.detach().sigmoid(), truth)
-    return loss
+    return losses
 
 
 @dataclass

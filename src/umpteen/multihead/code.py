@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from torch import Tensor
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.multihead.lengths import balanced_lengths, confusion, descending_lengths
 from umpteen.multihead.orders import clustered_order, shuffled_order
-from umpteen.neural.head import check_range
+from umpteen.neural.labels import check_range
 from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import Features, check_k
 
@@ -91,7 +91,7 @@ class LabelCode:
     def n_heads(self) -> int:
         return len(self.lengths)
 
-    @cached_property
+    @property
     def strides(self) -> list[int]:
         """Return by how much the place grows when a head's digit grows by one."""
         behind = [math.prod(self.lengths[h + 1 :]) for h in range(self.n_heads)]
@@ -126,9 +126,11 @@ class LabelCode:
 
     def digits(self, places: Ints) -> Ints:
         """Return the digits of places, along a new last axis."""
-        strides, lengths = _like(places, self.strides), _like(places, self.lengths)
-        digits: Ints = places[..., None] // strides % lengths
-        return digits
+        each = zip(self.strides, self.lengths, strict=True)
+        digits = [places // stride % length for stride, length in each]
+        stack: Any = torch.stack if isinstance(places, Tensor) else np.stack
+        stacked: Ints = stack(digits, -1)
+        return stacked
 
     @cached_property
     def places(self) -> IntArray | None:

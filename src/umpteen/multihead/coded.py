@@ -1,6 +1,10 @@
 """CodedHead: what heads over a label code share."""
 
+import json
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,8 +14,41 @@ from umpteen.multihead.code import LabelCode
 from umpteen.neural import Head
 from umpteen.validation import check_k
 
+_SETTINGS = "_extra_state"  # PyTorch's name in a `state_dict` for what is neither weight nor buffer
 
-class CodedHead(Head):
+
+class SettledHead(Head):
+    """A head whose weights have a meaning only together with some settings.
+
+    These are in the `state_dict`, too, as the bytes of their JSON. Weights of other settings may
+    have the same shapes: they are refused.
+    """
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return what weights depend on."""
+
+    def get_extra_state(self) -> Tensor:
+        text = json.dumps(self.settings(), sort_keys=True)
+        return torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        found, own = json.loads(bytes(state.tolist())), self.settings()
+        if found != own:
+            raise ParameterError(
+                f"these weights are of a {type(self).__name__} with {found}, but this one has "
+                f"{own}: make it with the same settings"
+            )
+
+    def _load_from_state_dict(
+        self, state: Any, prefix: str, metadata: Any, strict: bool, missing: list[str], *more: Any
+    ) -> None:
+        super()._load_from_state_dict(state, prefix, metadata, strict, missing, *more)
+        if prefix + _SETTINGS in missing:  # weights of an earlier version
+            missing.remove(prefix + _SETTINGS)
+
+
+class CodedHead(SettledHead):
     """A head whose labels have codes."""
 
     place_of: Tensor | None
@@ -21,11 +58,12 @@ class CodedHead(Head):
         super().__init__()
         self.in_features = check_k(in_features, "in_features")
         self.n_labels = code.n_labels
-        self.code = code
-        places = None if code.places is None else torch.from_numpy(code.places)
-        order = None if code.order is None else torch.from_numpy(code.order)
-        self.register_buffer("place_of", places, persistent=False)
-        self.register_buffer("label_at", order, persistent=False)
+        self.register_buffer("place_of", None, persistent=False)
+        self.register_buffer("label_at", None)
+        self._use(code)
+
+    def settings(self) -> dict[str, Any]:
+        return {"n_labels": self.n_labels, "lengths": self.code.lengths, "loss": self.loss_name}
 
     def places(self, labels: Tensor) -> Tensor:
         """Return where labels stand in the code's order."""
@@ -34,6 +72,26 @@ class CodedHead(Head):
     def labels(self, places: Tensor) -> Tensor:
         """Return the labels that stand at some places."""
         return places if self.label_at is None else self.label_at[places]
+
+    def _use(self, code: LabelCode, device: torch.device | None = None) -> None:
+        self.code = code
+        self.place_of = None if code.places is None else torch.from_numpy(code.places).to(device)
+        self.label_at = None if code.order is None else torch.from_numpy(code.order).to(device)
+
+    def _load_from_state_dict(
+        self, state: Any, prefix: str, metadata: Any, strict: bool, missing: list[str], *more: Any
+    ) -> None:
+        """Take over the order of labels, whatever the order was before."""
+        key = prefix + "label_at"
+        if prefix + _SETTINGS in state:
+            order = state.get(key)
+            device = next(self.parameters()).device
+            device = device if order is None or device.type != "meta" else order.device
+            order = None if order is None else order.cpu().numpy()
+            self._use(replace(self.code, order=order), device)
+        super()._load_from_state_dict(state, prefix, metadata, strict, missing, *more)
+        if prefix + _SETTINGS not in state and key in missing:  # weights of an earlier version
+            missing.remove(key)
 
 
 def code_for(

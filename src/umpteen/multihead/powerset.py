@@ -3,18 +3,20 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
-from torch.nn import functional
 
 from umpteen.errors import ParameterError
+from umpteen.multihead.coded import SettledHead
 from umpteen.multihead.merging import best_codes
-from umpteen.neural import Head, Targets
-from umpteen.neural.head import check_batch
+from umpteen.neural import Targets
+from umpteen.neural.frequencies import frequencies_of, set_bias
+from umpteen.neural.losses import cross_entropy
 from umpteen.neural.topk import best_labels
 from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import check_k
@@ -77,7 +79,7 @@ class PowersetCode:
         return (digits[..., None] >> bits & 1).bool().flatten(-2)[..., : self.n_labels]
 
 
-class PowersetHead(Head):
+class PowersetHead(SettledHead):
     """Predicts the set of labels as a whole, by heads that choose subsets of a few labels each.
 
     Labels of one head may depend on each other, which thresholds per label cannot express. Any
@@ -92,28 +94,38 @@ class PowersetHead(Head):
         super().__init__()
         self.in_features, self.n_labels = check_k(in_features, "in_features"), n_labels
         self.code = PowersetCode(n_labels, labels_per_head)
+        self.loss_name = "powerset"
         self.linear = nn.Linear(in_features, sum(self.code.lengths))
 
-    def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        """Return the mean of -log p(set)."""
-        check_batch(self, features, targets)
+    def settings(self) -> dict[str, Any]:
+        return {"n_labels": self.n_labels, "labels_per_head": self.code.labels_per_head}
+
+    def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
+        """Return -log p(set) of each sample."""
         digits = self.code.digits(targets)
         heads = self.linear(features).split(self.code.lengths, dim=1)
-        losses = [functional.cross_entropy(logits, digits[:, h]) for h, logits in enumerate(heads)]
-        return torch.stack(losses).sum()
+        losses = [cross_entropy(logits, digits[:, h]) for h, logits in enumerate(heads)]
+        return torch.stack(losses).sum(0)
 
-    @torch.no_grad()
-    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        check_batch(self, features)
+    def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
+        """Set the biases so that sets are as likely as if labels were independent."""
+        frequencies = frequencies_of(counts, n_samples, self.n_labels)
+        starts = []
+        for own in frequencies.split(self.code.labels_per_head):
+            subsets = torch.arange(2 ** len(own))[:, None] >> torch.arange(len(own)) & 1
+            starts.append(subsets.double() @ own.logit())  # relative to the empty set
+        set_bias(self.linear.bias, torch.cat(starts))
+        return self
+
+    def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         scores = torch.cat([self._marginals(head) for head in self._log_proba(features)], dim=1)
         labels = torch.arange(self.n_labels, device=scores.device).expand_as(scores)
-        return best_labels(scores.to(features.dtype), labels, self.n_best(k))
+        return best_labels(scores.to(features.dtype), labels, k)
 
     @torch.no_grad()
     def best_set(self, features: Tensor) -> Tensor:
         """Return the likeliest set of each sample, as booleans `(n, n_labels)`, for `predict`."""
-        check_batch(self, features)
-        heads = self.linear(features).split(self.code.lengths, dim=1)
+        heads = self.linear(self._rows(features)).split(self.code.lengths, dim=1)
         return self.code.members(torch.stack([logits.argmax(1) for logits in heads], dim=1))
 
     @torch.no_grad()
@@ -123,8 +135,7 @@ class PowersetHead(Head):
         m is k, or the number of sets if that is smaller. Exact, as in `ProductHead.topk`; equal
         ones by their digits.
         """
-        check_batch(self, features)
-        digits, scores = best_codes(self._log_proba(features), check_k(k))
+        digits, scores = best_codes(self._log_proba(self._rows(features)), check_k(k))
         return self.code.members(digits), scores.to(features.dtype)
 
     def _log_proba(self, features: Tensor) -> list[Tensor]:

@@ -24,8 +24,9 @@ def row_products(
     """
     if not sparse and len(queries) * len(table) <= _GATHERED * nodes.numel():
         return (queries @ table.T)[samples[:, None], nodes]
-    if table.device.type == "cpu":
-        products: Tensor = _InChunks.apply(queries, table, samples, nodes, sparse)
+    if table.device.type == "cpu" and not torch.compiler.is_compiling():
+        with torch.autocast("cpu", enabled=False):  # rows are copied, not cast
+            products: Tensor = _InChunks.apply(queries.to(table), table, samples, nodes, sparse)
         return products
     rows = functional.embedding(nodes, table, sparse=sparse)
     return torch.bmm(rows, queries[samples][:, :, None])[:, :, 0]

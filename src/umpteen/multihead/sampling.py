@@ -1,10 +1,12 @@
 """Multi-Head Sampling: a full layer of which a few groups are trained at a time (Algorithm 4)."""
 
+import math
 from collections.abc import Sequence
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from umpteen.errors import ParameterError
 from umpteen.multihead.code import LabelCode
@@ -12,7 +14,9 @@ from umpteen.multihead.coded import CodedHead, check_choice, code_for
 from umpteen.multihead.row_products import row_products
 from umpteen.multihead.sampled_groups import distinct_others
 from umpteen.neural import Targets
-from umpteen.neural.head import check_batch, softmax_or_bce
+from umpteen.neural.frequencies import frequencies_of, set_bias
+from umpteen.neural.head import softmax_or_bce
+from umpteen.neural.losses import cross_entropy, precise
 from umpteen.neural.topk import best_by_blocks
 from umpteen.validation import check_count
 
@@ -32,11 +36,12 @@ class SamplingHead(CodedHead):
 
     The code has two heads: `lengths` are the number of groups and their size. `topk` goes
     through all labels and is exact; scores are logits. With `sparse`, only rows in use get
-    gradients, as a sparse tensor: for SGD or SparseAdam.
+    gradients, as a sparse tensor: for SGD, SparseAdam or `umpteen.neural.RowAdam`. `bias` gives
+    each label a number that says how frequent it is: see `init_bias`.
 
     >>> head = SamplingHead(8, 1000, lengths=[50, 20])
     >>> head.n_parameters
-    8000
+    9000
     """
 
     def __init__(
@@ -49,6 +54,7 @@ class SamplingHead(CodedHead):
         sampling: str = "shared",
         n_random: int = 1,
         loss: str = "softmax",
+        bias: bool = True,
         sparse: bool = False,
     ) -> None:
         super().__init__(in_features, code_for(n_labels, code, lengths, LabelCode.descending))
@@ -62,6 +68,9 @@ class SamplingHead(CodedHead):
         self.n_random = check_count(n_random, "n_random")
         self.table = nn.Embedding(self.n_labels, in_features, sparse=sparse)
         nn.init.normal_(self.table.weight, std=_SPREAD)
+        self.bias = nn.Embedding(self.n_labels, 1, sparse=sparse) if bias else None
+        if self.bias is not None:  # before training, a label is as likely as one among all
+            nn.init.constant_(self.bias.weight, -math.log(self.n_labels) * (loss == "bce"))
 
     default_loss = staticmethod(softmax_or_bce)
 
@@ -73,53 +82,68 @@ class SamplingHead(CodedHead):
     def group_size(self) -> int:
         return self.code.lengths[1]
 
-    def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        check_batch(self, features, targets)
+    def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
         if self.sampling == "own":
-            return self._own_groups(features, self.places(targets.classes))
+            return self._own_groups(features, self.places(targets.classes), smoothing)
         if self.loss_name == "softmax":
-            logits, columns = self._shared(features, targets.classes)
-            return functional.cross_entropy(logits, columns)
-        logits, columns = self._shared(features, targets.labels)
+            logits, exists, columns = self._shared(features, targets.classes)
+            return cross_entropy(logits, columns, smoothing, exists)
+        logits, exists, columns = self._shared(features, targets.labels)
         truth = torch.zeros_like(logits)
         truth[targets.rows, columns] = 1
-        return functional.binary_cross_entropy_with_logits(logits, truth)
+        entries = binary_cross_entropy_with_logits(logits, truth, reduction="none")
+        return entries.masked_fill(~exists, 0).sum(1) / exists.sum(1).clamp(min=1)
 
-    @torch.no_grad()
-    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        check_batch(self, features)
+    def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
+        """Set the biases to the log-odds of the labels' frequencies; return the head itself.
 
+        Only with `loss="bce"`. A softmax over shared groups meets frequent labels more often, too,
+        as negatives: that keeps their scores down, and biases would have to be learned away.
+        """
+        if self.bias is not None and self.loss_name == "bce":
+            frequencies = frequencies_of(counts, n_samples, self.n_labels)
+            set_bias(self.bias.weight, frequencies.logit())
+        return self
+
+    def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         def score(first: int, last: int) -> Tensor:
-            return features @ self.table.weight[first:last].T
+            scores = features @ self.table.weight[first:last].T
+            return scores if self.bias is None else scores + self.bias.weight[first:last, 0]
 
-        return best_by_blocks(score, len(features), self.n_labels, self.n_best(k))
+        return best_by_blocks(score, len(features), self.n_labels, k)
 
-    def _shared(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of shared groups, and the columns of `labels` in them (FastSampling)."""
+    def _shared(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits of shared groups, which of them exist, and the columns of `labels` in them.
+
+        FastSampling of Algorithm 4. The last group may be smaller, and a graph that is compiled
+        has as many columns as if each label had a group of its own.
+        """
         places = self.places(labels)
-        groups = self._shared_groups(places)
-        return self._logits(features, groups), self._columns(places, groups)
-
-    def _shared_groups(self, places: Tensor) -> Tensor:
-        """The groups of these places, and `n_random` others; sorted."""
-        groups = torch.unique(places // self.group_size)
-        n_random = min(self.n_random, self.n_groups - len(groups))
-        others = distinct_others(groups[None], self.n_groups, n_random)[0]
-        return torch.cat([groups, others]).sort().values
-
-    def _logits(self, features: Tensor, groups: Tensor) -> Tensor:
-        """Of all labels of some sorted groups; only the very last group may be smaller."""
+        groups, is_used = self._shared_groups(places)
         inner = torch.arange(self.group_size, device=groups.device)
-        places = (groups[:, None] * self.group_size + inner).flatten()
-        rows: Tensor = self.table(self.labels(places[places < self.n_labels]))
-        return features @ rows.T
+        candidates = groups[:, None] * self.group_size + inner
+        exists = ((candidates < self.n_labels) & is_used[:, None]).flatten()
+        chosen = self.labels(candidates.flatten().clamp(max=self.n_labels - 1))
+        logits = precise(features @ self.table(chosen).T)
+        if self.bias is not None:
+            logits = logits + self.bias(chosen)[:, 0]
+        slots = torch.zeros(self.n_groups, dtype=torch.int64, device=groups.device)
+        slots[groups] = torch.arange(len(groups), device=groups.device)
+        columns = slots[places // self.group_size] * self.group_size + places % self.group_size
+        return logits, exists.expand_as(logits), columns
 
-    def _columns(self, places: Tensor, groups: Tensor) -> Tensor:
-        """Where places stand among the labels of sorted groups."""
-        position = torch.searchsorted(groups, places // self.group_size)
-        return position * self.group_size + places % self.group_size
+    def _shared_groups(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """The groups of these places, and `n_random` others, and which of them are used."""
+        luck = torch.rand(self.n_groups, device=places.device)
+        luck[places // self.group_size] = 2.0
+        n_most = min(self.n_groups, len(places) + self.n_random)
+        n_used = (luck == 2).sum() + self.n_random
+        if not torch.compiler.is_compiling():
+            n_most = min(self.n_groups, int(n_used))
+        groups = luck.topk(n_most).indices
+        return groups, torch.arange(n_most, device=groups.device) < n_used
 
-    def _own_groups(self, features: Tensor, places: Tensor) -> Tensor:
+    def _own_groups(self, features: Tensor, places: Tensor, smoothing: float) -> Tensor:
         own = places[:, None] // self.group_size
         others = distinct_others(own, self.n_groups, min(self.n_random, self.n_groups - 1))
         groups = torch.cat([own, others], dim=1)  # (n, 1 + n_random), the true one first
@@ -130,5 +154,7 @@ class SamplingHead(CodedHead):
         samples = torch.arange(len(features), device=labels.device)
         logits = row_products(
             features, self.table.weight, samples, labels, sparse=self.table.sparse
-        ).masked_fill(~exists, -torch.inf)
-        return functional.cross_entropy(logits, places % self.group_size)
+        )
+        if self.bias is not None:
+            logits = logits + self.bias(labels)[..., 0]
+        return cross_entropy(logits, places % self.group_size, smoothing, exists)

@@ -1,13 +1,15 @@
 """Networks: what every neural method shares.
 
 A network is an encoder (`Bag`, `MLP`, `Conv`), which makes features of samples, and a `Head`, which
-chooses labels by them. `NeuralClassifier` trains any of the first with any of the second.
+chooses labels by them. `NeuralClassifier` trains any of the first with any of the second; `heads`
+are for a training loop of one's own as well.
 """
 
 from umpteen.extras import require
 
 require("torch", "neural")
 
+from umpteen.neural import heads  # noqa: E402
 from umpteen.neural.blueprints import Blueprint, blueprint  # noqa: E402
 from umpteen.neural.classifier import NeuralClassifier  # noqa: E402
 from umpteen.neural.encoders import MLP, Bag, Conv, Residual  # noqa: E402
@@ -15,6 +17,7 @@ from umpteen.neural.full import FullHead  # noqa: E402
 from umpteen.neural.head import Head  # noqa: E402
 from umpteen.neural.inputs import SparseRows  # noqa: E402
 from umpteen.neural.recipe import NetworkRecipe  # noqa: E402
+from umpteen.neural.row_adam import RowAdam  # noqa: E402
 from umpteen.neural.targets import Targets  # noqa: E402
 
 __all__ = [
@@ -27,7 +30,9 @@ __all__ = [
     "NetworkRecipe",
     "NeuralClassifier",
     "Residual",
+    "RowAdam",
     "SparseRows",
     "Targets",
     "blueprint",
+    "heads",
 ]

@@ -17,14 +17,6 @@ ENCODERS = {
     "mlp": "umpteen.neural.encoders.MLP",
     "conv": "umpteen.neural.encoders.Conv",
 }
-HEADS = {
-    "full": "umpteen.neural.full.FullHead",
-    "product": "umpteen.multihead.ProductHead",
-    "cascade": "umpteen.multihead.CascadeHead",
-    "sampling": "umpteen.multihead.SamplingHead",
-    "powerset": "umpteen.multihead.PowersetHead",
-    "etf": "umpteen.collapse.EtfHead",
-}
 _OURS = re.compile(r"umpteen(\.(?!__)\w+)+")
 
 

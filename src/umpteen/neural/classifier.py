@@ -16,16 +16,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import FeaturesError
-from umpteen.neural.blueprints import ENCODERS, HEADS, Blueprint, as_blueprint
+from umpteen.neural.blueprints import ENCODERS, Blueprint, as_blueprint
 from umpteen.neural.checkpoint import Keeper, arrays_of
 from umpteen.neural.decoding import Decoder, check_decoder, decode, fit_decoder
 from umpteen.neural.device import find_device, one_thread, seeded
 from umpteen.neural.fitting import choose_encoder, flat, image_shape_of, learn_inputs
 from umpteen.neural.head import Head
+from umpteen.neural.heads import HEADS
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
-from umpteen.neural.recipe import NetworkRecipe, upgrade_from_1
+from umpteen.neural.recipe import NetworkRecipe, upgrade_from_1, upgrade_from_2
 from umpteen.neural.run import Run
 from umpteen.neural.samples import Samples, split
 from umpteen.neural.stored_weights import StoredWeights
@@ -50,7 +51,7 @@ _MOST_VALIDATED = 5  # labels of a sample in the precision of the validation spl
 _NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "n_jobs", "verbose")
 
 
-@storable(version=2, upgrades={1: upgrade_from_1})
+@storable(version=3, upgrades={1: upgrade_from_1, 2: upgrade_from_2})
 class NeuralClassifier(HasRecipe, ExtremeClassifier):
     """A network whose `encoder` computes features of a sample and whose `head` scores labels.
 
@@ -200,21 +201,23 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         watch: Callable[[Self], object] | None,
     ) -> Run:
         recipe, k = self._used_recipe(), min(self.labels_per_sample_, _MOST_VALIDATED)
-        network = self._build().to(samples.device)
+        training, validation = split(samples, recipe.validation_fraction, settings.seed, k)
+        network = self._build()
+        network.head.init_bias(training.Y.getnnz(axis=0), len(training))
+        network.to(samples.device)
         optimizers = make_optimizers(
             network, recipe.optimizer, settings.learning_rate, recipe.weight_decay
         )
         run = Run(network, optimizers)
-        samples, validation = split(samples, recipe.validation_fraction, settings.seed, k)
         keeper.begin(run, settings.seed, samples.device)
-        total = settings.epochs * samples.n_batches(settings.batch_size)
+        total = settings.epochs * training.n_batches(settings.batch_size)
 
         def tell(run: Run) -> None:
             if watch is not None:
                 watch(copy(self)._take(run))
 
         with progress_bar("Training", total, verbose=self.verbose) as bar:
-            train(run, samples, validation, settings, keeper, bar, tell)
+            train(run, training, validation, settings, keeper, bar, tell)
         return run
 
     def _take(self, run: Run) -> Self:

@@ -1,13 +1,15 @@
 """FullHead: a vector and a bias for each label."""
 
 import math
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from umpteen.errors import ParameterError
-from umpteen.neural.head import Head, check_batch, softmax_or_bce
+from umpteen.neural.frequencies import frequencies_of, set_bias
+from umpteen.neural.head import Head, softmax_or_bce
 from umpteen.neural.losses import LOSSES
 from umpteen.neural.targets import Targets
 from umpteen.neural.topk import best_by_blocks
@@ -20,19 +22,16 @@ class LinearHead(Head):
     bias: Tensor | None  # (n_labels,)
 
     def logits(self, features: Tensor) -> Tensor:
-        """Return the scores of all labels, `(n, n_labels)`; for batches."""
-        check_batch(self, features)
-        return linear(features, self.weight, self.bias)
+        """Return the scores of all labels, `(..., n_labels)`; for batches."""
+        rows = linear(self._rows(features), self.weight, self.bias)
+        return rows.view(*features.shape[:-1], self.n_labels)
 
-    @torch.no_grad()
-    def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        check_batch(self, features)
-
+    def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         def score(first: int, last: int) -> Tensor:
             bias = None if self.bias is None else self.bias[first:last]
             return linear(features, self.weight[first:last], bias)
 
-        return best_by_blocks(score, len(features), self.n_labels, self.n_best(k))
+        return best_by_blocks(score, len(features), self.n_labels, k)
 
 
 class FullHead(LinearHead):
@@ -52,6 +51,8 @@ class FullHead(LinearHead):
     ([[1, 2, 0]], [[5.0, 5.0, 2.0]])
     """
 
+    bias: Tensor
+
     def __init__(self, in_features: int, n_labels: int, *, loss: str = "softmax") -> None:
         super().__init__()
         if loss not in LOSSES:
@@ -65,6 +66,10 @@ class FullHead(LinearHead):
 
     default_loss = staticmethod(softmax_or_bce)
 
-    def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        check_batch(self, features, targets)
-        return LOSSES[self.loss_name](self.logits(features), targets)
+    def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
+        return LOSSES[self.loss_name](self.logits(features), targets, smoothing)
+
+    def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
+        frequencies = frequencies_of(counts, n_samples, self.n_labels)
+        set_bias(self.bias, frequencies.logit() if self.loss_name == "bce" else frequencies.log())
+        return self

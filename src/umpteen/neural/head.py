@@ -1,77 +1,135 @@
 """Head: the contract of every last layer, and the checks that all of them share."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
+import torch
 from torch import Tensor, nn
 
-from umpteen.errors import FeaturesError, LabelsError
+from umpteen.errors import FeaturesError, ParameterError
+from umpteen.neural.labels import as_targets
 from umpteen.neural.targets import Targets
 from umpteen.validation import check_k
 
+_REDUCTIONS = ("mean", "sum", "none")
+
 
 class Head(nn.Module, ABC):
-    """The last layer of a network: `loss` to train it by, `topk` to answer.
+    """The last layer of a network and its loss: `head(features, labels)` is what to minimise.
 
-    A head is made for `in_features` features and `n_labels` labels, numbered from 0. Nothing of
-    size samples x labels may be kept: where a table of all labels is needed at all, `topk` goes
+    It takes the place of `torch.nn.Linear` and `torch.nn.CrossEntropyLoss` in any training loop:
+
+        loss = head(encoder(batch), labels)
+        best, scores = head.topk(encoder(batch), k=5)
+
+    A head is made for `in_features` features and `n_labels` labels, numbered from 0. Everything
+    that its answers depend on is in its `state_dict`, or is refused if it differs.
+
+    A subclass implements `losses` and `best_of`, both for features `(n, in_features)`. Nothing of
+    size samples x labels may be kept: where a table of all labels is needed at all, `best_of` goes
     through it by blocks.
     """
 
     in_features: int
     n_labels: int
+    loss_name: str = ""  # label smoothing is possible where it is "softmax"
 
     @abstractmethod
-    def loss(self, features: Tensor, targets: Targets) -> Tensor:
-        """Return the mean loss over the samples of a batch; `features` are `(n, in_features)`."""
+    def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
+        """Return the loss of each sample, `(n,)`, whose mean is to be minimised."""
 
     @abstractmethod
+    def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Return the `k` best labels and their scores, `(n, k)`; `k` is at most `n_labels`."""
+
+    def forward(
+        self,
+        features: Tensor,
+        labels: Any,
+        *,
+        ignore_index: int = -100,
+        label_smoothing: float = 0.0,
+        reduction: str = "mean",
+    ) -> Tensor:
+        """Return the loss of features `(..., in_features)`, such as `(batch, tokens, features)`.
+
+        The keywords are those of `torch.nn.functional.cross_entropy`. Where no sample counts, the
+        mean is 0.
+
+        Parameters
+        ----------
+        labels : one class id per sample, `(...)`; or several ids, `(..., m)`, filled up with
+            `ignore_index`; or an indicator `(..., n_labels)`, boolean or float, or sparse, of
+            PyTorch or SciPy, `(n, n_labels)`; or `Targets`.
+        ignore_index : samples of this class do not count. Of several ids it is none at all: a
+            sample that has no other is one without labels.
+        label_smoothing : share of the target that is spread over all classes (over those that a
+            step compares), for `loss="softmax"`.
+        reduction : "mean" or "sum" over the samples, or "none".
+        """
+        if reduction not in _REDUCTIONS:
+            raise ParameterError(f"reduction={reduction!r} is not possible: use {_REDUCTIONS}")
+        self._check_smoothing(label_smoothing)
+        rows = self._rows(features)
+        leading = features.shape[:-1]
+        targets = as_targets(labels, leading, self.n_labels, ignore_index, features.device)
+        losses = self.losses(rows, targets, label_smoothing) if len(rows) else rows.sum(1)
+        if targets.counted is not None:
+            losses = losses.where(targets.counted, 0.0)
+        if reduction == "none":
+            return losses.view(leading)
+        if reduction == "sum" or targets.counted is None:
+            return losses.sum() if reduction == "sum" else losses.sum() / max(1, len(losses))
+        return losses.sum() / targets.counted.sum().clamp(min=1)
+
+    @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return the `k` best labels and their scores, both of shape `(n, min(k, n_labels))`.
+        """Return the `k` best labels and their scores, both of shape `(..., min(k, n_labels))`.
 
         As in `umpteen.TopK`: best first, ties to the lowest id; unused places hold label -1 with
         score -inf.
         """
+        rows, k = self._rows(features), min(check_k(k), self.n_labels)
+        labels, scores = self.best_of(rows, k)
+        shape = (*features.shape[:-1], k)
+        return labels.view(shape), scores.view(shape)
 
-    def n_best(self, k: int) -> int:
-        """Return the number of columns that `topk` gives for this `k`: at most `n_labels`."""
-        return min(check_k(k), self.n_labels)
+    def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
+        """Set biases so that labels begin as likely as they are frequent; return the head itself.
+
+        `counts` are the numbers of training samples of each label, `(n_labels,)`; `n_samples` is
+        the number of all samples, by default the sum of `counts`: one class per sample. Without
+        this, a head has to learn first how rare most labels are. A head without biases stays as it
+        is.
+        """
+        return self
 
     @property
     def n_parameters(self) -> int:
         """Return how many numbers training may change."""
         return sum(each.numel() for each in self.parameters() if each.requires_grad)
 
+    def _rows(self, features: Tensor) -> Tensor:
+        """Features of any leading shape as `(n, in_features)`."""
+        if features.dim() < 2 or features.shape[-1] != self.in_features:
+            raise FeaturesError(
+                f"features have shape {tuple(features.shape)}; this head was made for "
+                f"(n, {self.in_features}): give the encoder as many outputs"
+            )
+        return features.reshape(-1, self.in_features)
+
+    def _check_smoothing(self, smoothing: float) -> None:
+        if not 0 <= smoothing < 1:
+            raise ParameterError(
+                f"label_smoothing={smoothing!r} is not possible: expected 0 or more, less than 1"
+            )
+        if smoothing and self.loss_name != "softmax":
+            raise ParameterError(
+                f'label_smoothing={smoothing!r} needs loss="softmax", but this '
+                f"{type(self).__name__} has the loss {self.loss_name!r}: leave it out"
+            )
+
 
 def softmax_or_bce(single_label: bool) -> str:
     """Return the name of the loss that suits one class per sample, or several labels."""
     return "softmax" if single_label else "bce"
-
-
-def check_batch(head: Head, features: Tensor, targets: Targets | None = None) -> None:
-    """Refuse features of another shape, targets of other samples, and labels that do not exist."""
-    if features.dim() != 2 or features.shape[1] != head.in_features:
-        raise FeaturesError(
-            f"features have shape {tuple(features.shape)}; this head was made for "
-            f"(n, {head.in_features}): give the encoder as many outputs"
-        )
-    if targets is None:
-        return
-    if len(targets) != len(features):
-        raise LabelsError(
-            f"features of {len(features):,} samples came with targets of {len(targets):,}: "
-            "both are of the same batch"
-        )
-    check_range(targets.labels, head.n_labels)
-
-
-def check_range(labels: Any, n_labels: int) -> None:
-    """Refuse labels, an array or a tensor, that are not from 0 to `n_labels - 1`."""
-    if 0 in labels.shape:
-        return
-    least, most = int(labels.min()), int(labels.max())
-    if least < 0 or most >= n_labels:
-        raise LabelsError(
-            f"labels run from 0 to {n_labels - 1:,} here, but {least if least < 0 else most:,} "
-            "was given: number them from 0, or make the head for more labels"
-        )

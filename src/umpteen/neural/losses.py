@@ -1,26 +1,50 @@
-"""Losses of dense logits `(n, n_labels)`: the mean over the samples of a batch."""
+"""Losses of dense logits `(n, n_labels)`, one for each sample: `(n,)`, in float32 or better."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, log_softmax, softplus
+from torch.nn import functional
+from torch.nn.functional import log_softmax, softplus
 
 from umpteen.errors import LabelsShapeError, ParameterError
 from umpteen.neural.targets import Targets
 from umpteen.validation import check_number
 
 
-def softmax(logits: Tensor, targets: Targets) -> Tensor:
+def precise(logits: Tensor) -> Tensor:
+    """Return logits in float32 where they are in half precision: sums of many need it."""
+    return logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+
+
+def cross_entropy(
+    logits: Tensor, classes: Tensor, smoothing: float = 0.0, exists: Tensor | None = None
+) -> Tensor:
+    """Return the cross-entropy of one class of each sample, `(n,)`, among those that `exists`."""
+    logits = precise(logits)
+    if exists is None:
+        return functional.cross_entropy(
+            logits, classes, reduction="none", label_smoothing=smoothing
+        )
+    logits = logits.masked_fill(~exists, -torch.inf)
+    losses = functional.cross_entropy(logits, classes, reduction="none")
+    if smoothing:
+        log_probabilities = log_softmax(logits, dim=1).masked_fill(~exists, 0)
+        spread = -log_probabilities.sum(1) / exists.sum(-1)
+        losses = (1 - smoothing) * losses + smoothing * spread
+    return losses
+
+
+def softmax(logits: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
     """Return the cross-entropy of the one class of each sample."""
-    return cross_entropy(logits, targets.classes)
+    return cross_entropy(logits, targets.classes, smoothing)
 
 
-def bce(logits: Tensor, targets: Targets) -> Tensor:
+def bce(logits: Tensor, targets: Targets, _: float = 0.0) -> Tensor:
     """Return the binary cross-entropy, summed over the labels: each is a question of its own."""
-    relevant = logits[targets.rows, targets.labels]
-    return (softplus(logits).sum() - relevant.sum()) / max(1, len(targets))
+    logits, rows = precise(logits), targets.rows
+    return softplus(logits).sum(1).index_add(0, rows, -logits[rows, targets.labels])
 
 
 def pick_all_labels(
@@ -80,7 +104,7 @@ class PickAllLabels:
             raise LabelsShapeError(
                 f"logits have {len(logits):,} rows but targets {len(targets):,} samples"
             )
-        rows = targets.rows
+        logits, rows = precise(logits), targets.rows
         pairs = _BASES[self.base](self, logits, rows, targets.labels)  # (pairs,)
         if self.normalize:
             pairs = pairs / targets.counts[rows]
@@ -115,8 +139,8 @@ _BASES: dict[str, Callable[[PickAllLabels, Tensor, Tensor, Tensor], Tensor]] = {
     "focal": _focal,
 }
 
-LOSSES: dict[str, Callable[[Tensor, Targets], Tensor]] = {
+LOSSES: dict[str, Callable[[Tensor, Targets, float], Tensor]] = {
     "softmax": softmax,
     "bce": bce,
-    "pick_all_labels": pick_all_labels(),
+    "pick_all_labels": lambda logits, targets, _: pick_all_labels().per_sample(logits, targets),
 }

@@ -17,7 +17,8 @@ class Network(nn.Module):
 
     def loss(self, batch: Any, targets: Targets) -> Tensor:
         """Return the mean loss over a batch."""
-        return self.head.loss(self.encoder(batch), targets)
+        loss: Tensor = self.head(self.encoder(batch), targets)
+        return loss
 
     def topk(self, batch: Any, k: int) -> tuple[Tensor, Tensor]:
         """Return the best labels of each sample of a batch, and their scores."""

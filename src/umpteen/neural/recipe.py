@@ -1,6 +1,6 @@
 """The settings of `NeuralClassifier` that few users change."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -70,3 +70,10 @@ class NetworkRecipe(Recipe):
 def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     """Group the settings that were parameters of `NeuralClassifier` in a `NetworkRecipe`."""
     NetworkRecipe.gather(parameters)
+
+
+def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Labels of a cascade and of sampled groups had no biases; the network is built without."""
+    head = state.get("head_")
+    if head is not None and head.path.endswith((".CascadeHead", ".SamplingHead")):
+        state["head_"] = replace(head, options={**head.options, "bias": False})

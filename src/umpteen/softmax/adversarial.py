@@ -1,5 +1,6 @@
 """AdversarialSoftmax: a softmax over very many classes, trained on a few of them at a time."""
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -8,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import storage
@@ -16,7 +17,12 @@ from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import LabelsError, LabelsShapeError, ModelCorruptError, ParameterError
 from umpteen.kernels import sampled_softmax as kernel
 from umpteen.progress import Verbose, progress_bar
-from umpteen.softmax.initial_weights import centroid_scores, root_mean_square_length
+from umpteen.softmax.calibration import Calibration, calibrate
+from umpteen.softmax.initial_weights import (
+    centroid_scores,
+    likeliest_scale,
+    root_mean_square_length,
+)
 from umpteen.softmax.noise import Noise
 from umpteen.softmax.noise_tree import NoiseTree
 from umpteen.softmax.prediction import Answers
@@ -26,11 +32,12 @@ from umpteen.softmax.settings import (
     check_combination,
     resolve_noise,
     upgrade_from_1,
+    upgrade_from_2,
 )
 from umpteen.softmax.split import Samples, ValidationScore, split_samples
 from umpteen.softmax.training import Checkpoint, Schedule, State, train
 from umpteen.softmax.weights import DenseScores, SparseScores, in_its_form
-from umpteen.storage import Given, Shape
+from umpteen.storage import Given, Shape, Within
 from umpteen.storage.checkpoints import deciding_settings, fingerprint, read_checkpoint
 from umpteen.validation import (
     N_JOBS,
@@ -44,17 +51,23 @@ from umpteen.validation import (
 
 _NOT_OF_THE_RESULT = ("checkpoint", "n_jobs", "verbose", "epochs", "beam_width", "recipe")
 
-DISCOUNTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_USUAL_SCALE = 10.0  # of initial scores
+_START_KEPT = (
+    "no epoch of training was better than the start at centroids, whose precision at 1 on the "
+    "validation split is {:.3f}: the start was kept. Try a smaller learning_rate, or more samples"
+)
+
+DISCOUNTS: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
 
-@storage.storable(version=2, upgrades={1: upgrade_from_1})
+@storage.storable(version=3, upgrades={1: upgrade_from_1, 2: upgrade_from_2})
 class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     """A linear softmax over thousands to millions of classes, trained at logarithmic cost.
 
     Instead of comparing a sample's class with all others, each step compares it with a few random
-    classes, the negatives. The effect of sampling on the scores is known exactly, and corrected.
+    classes, the negatives, and corrects for how likely these were to be drawn.
 
     By default, negatives of sparse rows are drawn by frequency. Those of dense rows are drawn from
     a small model of the data, `NoiseTree`, which prefers hard negatives. On dense rows it was one
@@ -70,9 +83,10 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     `"augment_reduce"` (Ruiz et al. 2018), and `"softmax"`, which uses every class in every step.
 
     **Scores** are probabilities that add up to 1 over all classes (with `beam_width`: over the
-    candidates), with a discount for frequent classes (`frequency_discount`). `predict_log_proba`
-    returns log-probabilities without the discount. A sample may have several labels: each visit
-    draws one of them, and they share the total probability of 1.
+    candidates). They are calibrated: a temperature and a weight of the classes' frequencies are
+    fitted to the validation split. `predict_log_proba` returns the logarithms of the same
+    probabilities. A sample may have several labels: each visit draws one of them, and they share
+    the total probability of 1.
 
     **Features.** If more than a third of all values are non-zero, each class has a weight for each
     feature. For sparser rows, a class has weights only for the features of its own samples
@@ -88,9 +102,10 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     learning_rate : learning rate of Adagrad for samples of unit length. Other samples are scaled
         (`feature_length_`), so the same rate gives the same answers.
     epochs : maximum number of passes over the samples; the recipe sets early stopping.
-    frequency_discount : to rank classes, so many times the logarithm of a class's frequency is
-        subtracted from its score. A softmax ranks classes with few samples too low. "auto" is the
-        best value on the validation split; 0 ranks by the softmax.
+    frequency_discount : to rank classes in `predict_topk`, so many times the logarithm of a class's
+        frequency is subtracted from its score, on top of the calibration: for rare classes, at the
+        price that the first class is no longer the most probable one. "auto" is the value of best
+        precision on the validation split.
     recipe : a `umpteen.softmax.SoftmaxRecipe` with training settings that few users change: batch
         size, regulariser, early stopping, time limit. `set_params` takes `recipe__batch_size` and
         so on.
@@ -107,7 +122,10 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     counts_, feature_length_ : number of training samples of each class, and the length of samples
         (root mean square).
     frequency_discount_ : the discount that is used.
-    validation_scores_ : precision at 1 on the validation split after each epoch.
+    temperature_, prior_weight_ : the calibration. Scores are divided by the first, and the second
+        times the logarithm of the class's frequency is added.
+    validation_scores_ : precision at 1 on the validation split: of the start at centroids, if
+        there is one, and after each epoch.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]] * 5
     >>> model = AdversarialSoftmax().fit(X, [0, 1, 2, 0] * 5)
@@ -137,6 +155,8 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     counts_: Annotated[npt.NDArray[np.int64], Shape("labels")]
     feature_length_: float
     frequency_discount_: float
+    temperature_: Annotated[float, Within(1e-3, 1e3)]
+    prior_weight_: Annotated[float, Within(-1e3, 1e3)]
     validation_scores_: list[float]
 
     def __init__(
@@ -147,7 +167,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         n_negatives: int = 5,
         learning_rate: float = 0.3,
         epochs: int = 30,
-        frequency_discount: Any = "auto",
+        frequency_discount: Any = 0.0,
         recipe: SoftmaxRecipe | None = None,
         beam_width: int | None = None,
         checkpoint: str | PathLike[str] | None = None,
@@ -174,7 +194,9 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         printed = {
             "noise": NoiseTree(regularizer=0.1), "objective": "negative_sampling",
             "n_negatives": 1, "learning_rate": 0.01, "frequency_discount": 0.0,
-            "recipe": SoftmaxRecipe(regularizer=1e-3, centroid_scale=0.0, frequency_share=0.0),
+            "recipe": SoftmaxRecipe(
+                regularizer=1e-3, centroid_scale=0.0, frequency_share=0.0, calibrate=False
+            ),
         }  # fmt: skip
         return cls(**{**printed, **changes})
 
@@ -203,11 +225,17 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
             )
         if state is None:
             noise, bounds = self._new_noise(training), np.full(len(training), float(Y.shape[1]))
-            start = centroid_scores(training.X, training.Y, float(recipe.centroid_scale))
-            state = State(start, noise, bounds, seed, best_discount=self._fixed_discount or 0.0)
-            if validation is not None and recipe.centroid_scale > 0:
+            scale, penalty_factor = self._centroid_scale(training, validation)
+            start = centroid_scores(training.X, training.Y, scale)
+            state = State(
+                start, noise, bounds, seed, penalty_factor=penalty_factor,
+            )  # fmt: skip
+            if validation is not None and scale > 0:
                 state.record(self._validate(validation, state))
-        return self._learn(state, training, validation, mark)
+        self._learn(state, training, validation, mark)
+        if state.start_is_best:
+            warnings.warn(_START_KEPT.format(state.start_score), stacklevel=2)
+        return self
 
     def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
         """Continue training on more samples, for `epochs` passes.
@@ -226,7 +254,8 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         state = State(scores, self.noise_, bounds, seed, best_discount=self.frequency_discount_)
         more = Samples(X, Y)
         self.counts_ = self.counts_ + more.counts
-        return self._learn(state, more, None, "")
+        calibration = Calibration(1 / self.temperature_, self.prior_weight_)
+        return self._learn(state, more, None, "", calibration)
 
     def _first_fit(self, X: Any, Y: Any, classes: Any) -> Self:
         if classes is None or not is_single_label(Y):
@@ -275,13 +304,24 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
 
     def _answers(self, state: State | None = None) -> Answers:
         """Return how the fitted model answers, or one in training."""
-        scores, noise = (state.model, state.noise) if state else (self.scores_, self.noise_)
+        if state:
+            return self._plain_answers(state.model, state.noise)
+        return replace(
+            self._plain_answers(self.scores_, self.noise_), discount=self.frequency_discount_,
+            sharpness=1 / self.temperature_, prior=self.prior_weight_,
+        )  # fmt: skip
+
+    def _plain_answers(self, scores: DenseScores | SparseScores, noise: Noise) -> Answers:
         corrected = self.objective == "negative_sampling"
-        discount = 0.0 if state else self.frequency_discount_
-        return Answers(scores, noise, self.counts_, corrected, discount, self.n_jobs)
+        return Answers(scores, noise, self.counts_, corrected, 0.0, self.n_jobs)
 
     def _learn(
-        self, state: State, training: Samples, validation: Samples | None, mark: str
+        self,
+        state: State,
+        training: Samples,
+        validation: Samples | None,
+        mark: str,
+        calibration: Calibration | None = None,
     ) -> Self:
         """Train on; `mark` is the training's fingerprint if checkpoints are written, or empty."""
         schedule = self._schedule(training.X)
@@ -298,13 +338,37 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
             )  # fmt: skip
         self.scores_ = state.best or state.model.compact()
         self.noise_ = state.noise
-        self.frequency_discount_ = state.best_discount
-        self.validation_scores_ = state.validation_scores
+        fixed = self._fixed_discount
+        self.frequency_discount_ = state.best_discount if fixed is None else fixed
+        start = [state.start_score] if state.start_score >= 0 else []
+        self.validation_scores_ = start + state.validation_scores
+        if validation is not None and self._used_recipe().calibrate:
+            plain = self._plain_answers(self.scores_, self.noise_)
+            calibration = calibrate(plain, validation.X, validation.Y)
+        sharpness, prior = calibration or Calibration()
+        self.temperature_, self.prior_weight_ = 1 / sharpness, prior
         return self
 
+    def _centroid_scale(self, training: Samples, validation: Samples | None) -> tuple[float, float]:
+        """Return the scale of initial scores, and the factor of the regulariser that suits it."""
+        scale = self._used_recipe().centroid_scale
+        if not isinstance(scale, str):
+            return float(scale), 1.0
+        if validation is None or issparse(training.X):
+            return _USUAL_SCALE, 1.0
+        found = likeliest_scale(training, validation)
+        return found, (_USUAL_SCALE / found) ** 2
+
     def _validate(self, validation: Samples, state: State) -> ValidationScore:
-        fixed = self._fixed_discount
-        return validation.evaluate(self._answers(state), DISCOUNTS if fixed is None else (fixed,))
+        """Return the precision with the best discount where one is chosen, or will be in effect.
+
+        The calibration weighs frequencies only after training: an epoch is not worse because its
+        scores do not yet.
+        """
+        fixed, discounts = self._fixed_discount, DISCOUNTS
+        if fixed is not None and (fixed or not self._used_recipe().calibrate):
+            discounts = (fixed,)
+        return validation.evaluate(self._answers(state), discounts)
 
     @property
     def _fixed_discount(self) -> float | None:

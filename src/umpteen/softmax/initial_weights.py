@@ -1,14 +1,20 @@
 """Initial weights: each class starts at its centroid, which is worth some epochs."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
+from scipy.special import logsumexp
 
+from umpteen.softmax.split import Samples
 from umpteen.softmax.weights import DenseScores, SparseScores, new_scores
 from umpteen.validation import Features
 
 _BLOCK_CLASSES = 4_096
+_BLOCK_SCORES = 2**21
 _FIRST_SQUARE = 0.01  # of samples of unit length
+SCALES = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
 
 def centroid_scores(X: Features, Y: csr_matrix, scale: float) -> DenseScores | SparseScores:
@@ -33,6 +39,23 @@ def centroid_scores(X: Features, Y: csr_matrix, scale: float) -> DenseScores | S
     scores.weight_squares[:] = _FIRST_SQUARE * root_mean_square_length(X) ** 2
     scores.bias_squares[:] = _FIRST_SQUARE
     return scores
+
+
+def likeliest_scale(training: Samples, validation: Samples) -> float:
+    """Return the scale of the centroids' scores under which the validation split is likeliest."""
+    start = centroid_scores(training.X, training.Y, 1.0)
+    seen = training.counts > 0
+    size = max(1, _BLOCK_SCORES // len(seen))
+    totals = np.zeros(len(SCALES))
+    for first in range(0, len(validation), size):
+        rows = slice(first, first + size)
+        scores = start.table(validation.X[rows])[:, seen]
+        own: Any = validation.Y[rows][:, seen]
+        own.data = np.ones(own.nnz, np.float32)
+        mean = np.asarray(own.multiply(scores).sum(axis=1)).ravel() / own.getnnz(axis=1)
+        for i, scale in enumerate(SCALES):
+            totals[i] += (scale * mean - logsumexp(scale * scores, axis=1)).sum()
+    return SCALES[int(np.argmax(totals))]
 
 
 def _fill(

@@ -29,8 +29,9 @@ class Answers:
     """What a trained model says.
 
     `corrected` adds the noise's log-probability to each score, which makes them those of a softmax
-    (Eq. 5). Only classes that have training samples are answered, `counts` of them. To rank
-    classes, `discount` times the logarithm of its count is taken from each one's score.
+    (Eq. 5). Only classes that have training samples are answered, `counts` of them. Calibrated
+    scores are `sharpness` times as large and have `prior` times the logarithm of the class's count
+    added. To rank classes, `discount` times that logarithm is taken from each one's score.
     """
 
     model: DenseScores | SparseScores
@@ -39,6 +40,8 @@ class Answers:
     corrected: bool
     discount: float
     n_jobs: int | None
+    sharpness: float = 1.0
+    prior: float = 0.0
 
     @cached_property
     def log_counts(self) -> FloatArray:
@@ -50,23 +53,24 @@ class Answers:
         scores = self.model.table(X)
         if self.corrected:
             scores += self.noise.log_prob_table(self.noise.reduce(X))
+        self._calibrate(scores, self.log_counts)
         scores[:, self.counts == 0] = -np.inf
         return _log_softmax(scores)
 
     def exact(self, X: Features, k: int) -> TopK:
         """Return the `k` best of all classes."""
-        return self._by_rows(X, self._block, lambda rows: finite_topk(self._ranking(rows), k))
+        return self._by_rows(X, self.block, lambda rows: finite_topk(self._ranking(rows), k))
 
     def best_by_discount(self, X: Features, discounts: Sequence[float]) -> IntArray:
         """Return the best class of each sample, for each of several discounts: (discounts, n)."""
 
         def block(first: int) -> IntArray:
-            table = self.table(X[first : first + self._block])
+            table = self.table(X[first : first + self.block])
             found = [(table - value * self.log_counts).argmax(axis=1) for value in discounts]
             return np.stack(found).astype(np.int32)
 
         with parallel.one_thread_each:
-            starts = range(0, X.shape[0], self._block)
+            starts = range(0, X.shape[0], self.block)
             return np.concatenate(parallel.run(block, starts, n_jobs=self.n_jobs), axis=1)
 
     def among_candidates(self, X: Features, k: int, beam_width: int) -> TopK:
@@ -75,18 +79,25 @@ class Answers:
 
     def log_proba(self, X: Features, labels: IntArray) -> FloatArray:
         """Return log-probabilities of given classes, `(n, m)`."""
-        starts = range(0, X.shape[0], self._block)
+        starts = range(0, X.shape[0], self.block)
 
         def block(first: int) -> FloatArray:
-            rows = slice(first, first + self._block)
+            rows = slice(first, first + self.block)
             return np.take_along_axis(self.table(X[rows]), labels[rows].astype(np.int64), axis=1)
 
         with parallel.one_thread_each:
             blocks = parallel.run(block, starts, n_jobs=self.n_jobs)
         return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *blocks])
 
+    def _calibrate(self, scores: FloatArray, log_counts: FloatArray) -> None:
+        """In place; most models of earlier versions are not calibrated, and keep their bits."""
+        if (self.sharpness, self.prior) != (1.0, 0.0):
+            scores *= np.float32(self.sharpness)
+            scores += np.float32(self.prior) * log_counts
+
     @property
-    def _block(self) -> int:
+    def block(self) -> int:
+        """Return how many samples' scores of all classes are held at a time."""
         return max(1, min(_BLOCK_ROWS, _BLOCK_SCORES // len(self.counts)))
 
     def _ranking(self, X: Features) -> FloatArray:
@@ -102,6 +113,7 @@ class Answers:
         scores = self.model.of_pairs(X, labels)
         if self.corrected:
             scores += self.noise.log_prob(reduced, np.maximum(labels, 0))
+        self._calibrate(scores, self.log_counts[labels])
         scores -= self.discount * self.log_counts[labels]
         return _best(labels, _log_softmax(scores), k)
 

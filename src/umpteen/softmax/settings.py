@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from scipy.sparse import issparse
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import Recipe
 from umpteen.errors import ParameterError
@@ -36,14 +36,19 @@ class SoftmaxRecipe(Recipe):
     ----------
     batch_size : number of samples in a step of Adagrad.
     regularizer : penalty on squared scores (Eq. 6), including the log-probabilities of the noise.
+        With `centroid_scale="auto"`, relative to the square of a tenth of the scale.
     centroid_scale : initial scores are so many times the cosine of a sample and the centroid of a
-        class; 0 starts at zero, as in the paper.
+        class; 0 starts at zero, as in the paper. "auto" is the likeliest on the validation split
+        for dense rows, and 10 for sparse rows.
     frequency_share : share of negatives that are drawn by frequency if a tree draws the others;
         this keeps the noise from being overconfident.
     validation_fraction : share of the samples in the validation split (2,000 samples at most; none
         if there are fewer than 20 samples).
     patience : number of epochs without a better precision at 1 on the validation split after which
-        training ends. The best epoch is kept, or the initial weights if none was better.
+        training ends. The best epoch is kept, or the initial weights if none was better; as long
+        as none is, each epoch begins there again, with a third of the learning rate.
+    calibrate : whether a temperature and the weight of classes' frequencies are fitted to the
+        validation split, so that probabilities are as often right as they say.
     max_seconds : time limit of training, without fitting the tree. Only this setting makes a result
         depend on the machine.
 
@@ -53,19 +58,21 @@ class SoftmaxRecipe(Recipe):
 
     batch_size: int = 100
     regularizer: float = 1e-2
-    centroid_scale: float = 10.0
+    centroid_scale: float | str = "auto"
     frequency_share: float = 0.3
     validation_fraction: float = 0.05
     patience: int = 3
+    calibrate: bool = True
     max_seconds: float | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "batch_size": _COUNT,
         "regularizer": _SIZE,
-        "centroid_scale": _SIZE,
+        "centroid_scale": [*_SIZE, StrOptions({"auto"})],
         "frequency_share": _SHARE,
         "validation_fraction": _SHARE,
         "patience": _COUNT,
+        "calibrate": ["boolean"],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
     }
 
@@ -103,3 +110,9 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     if isinstance(noise, str) and noise == "auto" and objective not in _UNIFORM_ONLY:
         parameters["noise"] = "tree"
     SoftmaxRecipe.gather(parameters)
+
+
+def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Probabilities were not calibrated."""
+    state.setdefault("temperature_", 1.0)
+    state.setdefault("prior_weight_", 0.0)

@@ -56,6 +56,9 @@ class State:
     best: Annotated[Model, Given("features", "labels")] | None = None
     best_discount: float = 0.0
     best_score: float = -1.0
+    start_score: float = -1.0  # of the initial weights; -1 where they were not validated
+    penalty_factor: float = 1.0  # of the regulariser
+    rate_factor: float = 1.0  # of the learning rate
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: squares that only a model at rest has."""
@@ -64,12 +67,25 @@ class State:
             yield f"has squares of shape {squares.shape}, too few to train on"
 
     def record(self, score: ValidationScore) -> None:
-        """Keep the model if none before had a better precision; the start is no epoch."""
+        """Keep the model if none before had a better precision; the start is no epoch.
+
+        As long as no epoch is as good as the start, begin there again with smaller steps.
+        """
         if score.precision >= self.best_score:
             self.best = self.model.compact()
             self.best_discount, self.best_score = score.discount, score.precision
         if self.epoch:
             self.validation_scores.append(score.precision)
+        else:
+            self.start_score = score.precision
+        if self.epoch and self.start_is_best and self.best is not None:
+            self.model = self.best.trainable()
+            self.rate_factor /= 3
+
+    @property
+    def start_is_best(self) -> bool:
+        """Return whether no epoch was as good as the initial weights."""
+        return max(self.validation_scores, default=-1.0) < self.start_score
 
     def is_over(self, schedule: Schedule) -> bool:
         """Return whether all epochs are done, or no recent one was better."""
@@ -135,12 +151,16 @@ def _epoch(
         reduced, Y, chunks, 0 if schedule.full else schedule.n_negatives,
         int(seed.generate_state(1, np.uint32)[0]), schedule.n_jobs,
     )  # fmt: skip
+    rules = schedule.rules._replace(
+        learning_rate=schedule.rules.learning_rate * state.rate_factor,
+        regularizer=schedule.rules.regularizer * state.penalty_factor,
+    )
     for chunk, (labels, logs) in zip(chunks, drawn, strict=True):
         if schedule.full:
-            train_on_all_classes(state.model, schedule.rules, X, chunk, labels[:, 0])
+            train_on_all_classes(state.model, rules, X, chunk, labels[:, 0])
         else:
             share = (1.0 + state.epoch) ** -0.9  # Ruiz et al. 2018
-            state.model.train(schedule.rules, X, chunk, labels, logs, state.bounds, share)
+            state.model.train(rules, X, chunk, labels, logs, state.bounds, share)
         state.seconds += time.perf_counter() - began
         began = time.perf_counter()
         if schedule.max_seconds is not None and state.seconds > schedule.max_seconds:

@@ -1,0 +1,32 @@
+"""How often labels occur, as the biases that a head begins with."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from umpteen.errors import LabelsShapeError
+
+
+def frequencies_of(counts: Any, n_samples: int | None, n_labels: int) -> Tensor:
+    """Return the share of samples that have each label, `(n_labels,)`, in float64.
+
+    Half a sample is added to each, so that none is 0 or 1.
+
+    >>> frequencies_of([0, 3], None, 2)
+    tensor([0.1250, 0.8750], dtype=torch.float64)
+    """
+    found: Tensor = torch.as_tensor(counts, dtype=torch.float64, device="cpu")
+    if found.shape != (n_labels,):
+        raise LabelsShapeError(
+            f"counts have shape {tuple(found.shape)}; expected ({n_labels:,},), the number of "
+            "training samples of each label"
+        )
+    total = float(found.sum()) if n_samples is None else float(n_samples)
+    return (found.clamp(0, total) + 0.5) / (total + 1)
+
+
+@torch.no_grad()
+def set_bias(bias: Tensor, values: Tensor) -> None:
+    """Give a bias these values, of any type and device."""
+    bias.copy_(values.to(bias).view_as(bias))

@@ -1,0 +1,115 @@
+"""If these fail, probabilities are too sure or too timid, or the ranking contradicts them."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.special import log_softmax
+
+from umpteen.softmax import AdversarialSoftmax, SoftmaxRecipe
+from umpteen.softmax.calibration import calibrate
+from umpteen.softmax.initial_weights import SCALES, centroid_scores, likeliest_scale
+from umpteen.softmax.noise import Noise
+from umpteen.softmax.prediction import Answers
+from umpteen.softmax.split import Samples
+from umpteen.softmax.weights import DenseScores
+
+N_CLASSES = 12
+
+
+def truth(n=3000, sharpness=0.3, prior=0.7, seed=0):
+    """Samples whose classes are drawn from calibrated scores, and the scores before that."""
+    random = np.random.default_rng(seed)
+    counts = np.round(2 ** np.arange(N_CLASSES)).astype(np.int64)
+    counts[5] = 0  # never seen
+    model = DenseScores.zeros(N_CLASSES, 4)
+    model.weights[:] = random.normal(size=model.weights.shape) * 3
+    X = random.normal(size=(n, 4)).astype(np.float32)
+    scores = log_softmax(model.table(X)[:, counts > 0], axis=1)
+    logits = sharpness * scores + prior * np.log(counts[counts > 0])
+    p = np.exp(log_softmax(logits, axis=1))
+    drawn = (random.random((n, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    y = np.flatnonzero(counts)[drawn]
+    answers = Answers(model, Noise.uniform(N_CLASSES), counts, False, 0.0, 1)
+    return answers, X, y, scores, counts
+
+
+def test_the_calibration_that_made_the_data_is_found():
+    answers, X, y, _, _ = truth()
+    found = calibrate(answers, X, csr_matrix(np.eye(N_CLASSES)[y]))
+    assert found.sharpness == pytest.approx(0.3, abs=0.04)
+    assert found.prior == pytest.approx(0.7, abs=0.05)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_no_other_numbers_are_likelier(several):
+    answers, X, y, scores, counts = truth(300)
+    Y = np.eye(N_CLASSES)[y]
+    if several:
+        Y[::3, 1] = 1
+    shares = (Y / Y.sum(axis=1, keepdims=True))[:, counts > 0]
+
+    def loss(at):
+        logs = log_softmax(at[0] * scores + at[1] * np.log(counts[counts > 0]), axis=1)
+        return -(shares * logs).sum() + 0.5 * ((at[0] - 1) ** 2 + at[1] ** 2)
+
+    found = calibrate(answers, X, csr_matrix(Y))
+    best = minimize(loss, [0.5, 0.5], method="BFGS").x
+    np.testing.assert_allclose(found, best, atol=5e-3)
+
+
+def overlapping(n=2400, n_classes=60, seed=0):
+    random = np.random.default_rng(seed)
+    centers = random.normal(size=(n_classes, 16))
+    y = np.minimum(random.geometric(0.06, n) - 1, n_classes - 1)
+    return (centers[y] + 0.9 * random.normal(size=(n, 16))).astype(np.float32), y
+
+
+def test_ranking_and_probability_are_one():
+    """Before, the two disagreed about the best class in a third of all cases."""
+    X, y = overlapping()
+    model = AdversarialSoftmax(noise="frequency", epochs=3, verbose=False).fit(X[:1800], y[:1800])
+    top = model.predict_topk(X[1800:], k=5)
+    logs = model.predict_log_proba(X[1800:], top.labels)
+    np.testing.assert_allclose(top.scores, np.exp(logs), rtol=1e-4)
+    plain = AdversarialSoftmax(
+        noise="frequency", epochs=3, recipe=SoftmaxRecipe(calibrate=False), verbose=False
+    ).fit(X[:1800], y[:1800])
+    assert (plain.temperature_, plain.prior_weight_) == (1.0, 0.0)
+    after, before = (each.predict_log_proba(X[1800:], y[1800:]).mean() for each in (model, plain))
+    assert after > before
+    confidence = top.scores[:, 0].mean()
+    assert confidence == pytest.approx((top.labels[:, 0] == y[1800:]).mean(), abs=0.08)
+
+
+def test_more_samples_leave_the_calibration():
+    X, y = overlapping(800)
+    model = AdversarialSoftmax(noise="frequency", epochs=2, verbose=False).fit(X, y)
+    before = model.temperature_, model.prior_weight_
+    assert model.temperature_ != 1.0
+    model.partial_fit(X[:50], y[:50])
+    assert (model.temperature_, model.prior_weight_) == before
+
+
+def test_the_scale_of_the_start_is_the_likeliest():
+    X, y = overlapping()
+    Y = csr_matrix(np.eye(60)[y])
+    training, validation = Samples(X[:2000], Y[:2000]), Samples(X[2000:], Y[2000:])
+    seen = training.counts > 0
+    kept = seen[y[2000:]]
+    validation = Samples(validation.X[kept], validation.Y[kept])
+    likelihoods = []
+    for scale in SCALES:
+        scores = centroid_scores(training.X, training.Y, scale).table(validation.X)
+        scores[:, ~seen] = -np.inf
+        logs = log_softmax(scores, axis=1)
+        likelihoods.append(logs[np.arange(len(logs)), y[2000:][kept]].mean())
+    assert likeliest_scale(training, validation) == SCALES[int(np.argmax(likelihoods))]
+
+
+def test_a_start_that_is_better_is_begun_from_again_with_smaller_steps():
+    """Before, a learning rate that is too large ended in the untrained start."""
+    X, y = overlapping()
+    model = AdversarialSoftmax(noise="frequency", learning_rate=20.0, epochs=9, verbose=False)
+    model.fit(X[:1800], y[:1800])
+    assert max(model.validation_scores_[1:]) >= model.validation_scores_[0]
