@@ -154,12 +154,6 @@ def test_nothing_is_inline_so_that_a_strict_policy_suffices():
     assert not re.search(r"<style|<script(?! type=\"module\" src)| style=| on\w+=", page)
 
 
-COVERED = """() => [...document.querySelectorAll(".keys button")].filter((button) => {
-    const { x, y, width, height } = button.getBoundingClientRect();
-    return !button.contains(document.elementFromPoint(x + width / 2, y + height / 2));
-}).map((button) => button.textContent)"""
-
-
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_nothing_is_wider_than_a_phone(person, tmp_path, width):
     page = person.open()
@@ -171,8 +165,6 @@ def test_nothing_is_wider_than_a_phone(person, tmp_path, width):
             fill_review(page, tmp_path)
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"{view} is {wide} px too wide"
-        if view == "review" and width < 500:
-            assert page.evaluate(COVERED) == []
 
 
 @pytest.fixture(scope="module")
