@@ -10,7 +10,7 @@ Every public name is imported on first use, so that `import umpteen` stays light
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "AdversarialSoftmax": "umpteen.softmax",
