@@ -29,6 +29,7 @@ _HOME = {
     "evaluate": "umpteen.report",
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
+    "recommend": "umpteen.recommending",
     "save": "umpteen.storage",
 }
 _SUBPACKAGES = (
@@ -62,6 +63,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.ensemble import Ensemble as Ensemble
     from umpteen.linear import LabelTree as LabelTree
     from umpteen.neural import NeuralClassifier as NeuralClassifier
+    from umpteen.recommending import recommend as recommend
     from umpteen.report import Report as Report
     from umpteen.report import evaluate as evaluate
     from umpteen.siamese import SiameseXML as SiameseXML
