@@ -4,6 +4,7 @@ import pytest
 
 NEED_PYTORCH = (
     "collapse.md", "multi-instance.md", "multihead.md", "neural.md", "siamese.md",
+    "classes.md",
 )  # fmt: skip
 
 
@@ -12,4 +13,6 @@ def _own_folder(request, tmp_path, monkeypatch):
     if isinstance(request.node, pytest.DoctestItem):
         if request.node.path.name in NEED_PYTORCH:
             pytest.importorskip("torch", reason="needs umpteen[neural]")
+        if request.node.path.parent.name == "tutorials":
+            monkeypatch.syspath_prepend(request.node.path.parent)  # made_up.py
         monkeypatch.chdir(tmp_path)

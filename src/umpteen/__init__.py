@@ -10,7 +10,7 @@ Every public name is imported on first use, so that `import umpteen` stays light
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "AdversarialSoftmax": "umpteen.softmax",
@@ -32,6 +32,7 @@ _HOME = {
     "ignore_groups": "umpteen.aggregated",
     "load": "umpteen.storage",
     "push_to_hub": "umpteen.hub",
+    "recommend": "umpteen.recommending",
     "save": "umpteen.storage",
     "scorer": "umpteen.selection",
     "to_table": "umpteen.tables",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:  # `as` tells type checkers that a name is public
     from umpteen.hub import push_to_hub as push_to_hub
     from umpteen.linear import LabelTree as LabelTree
     from umpteen.neural import NeuralClassifier as NeuralClassifier
+    from umpteen.recommending import recommend as recommend
     from umpteen.report import Report as Report
     from umpteen.report import evaluate as evaluate
     from umpteen.rerank import Reranker as Reranker

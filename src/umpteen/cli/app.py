@@ -18,11 +18,12 @@ from umpteen.cli.fit import estimate, fit
 from umpteen.cli.groups import assign
 from umpteen.cli.labels import add_labels, remove_labels, update
 from umpteen.cli.predict import predict
+from umpteen.cli.recommend import recommend
 from umpteen.cli.serve import serve
 
 _COMMANDS = (
-    fit, predict, evaluate, explain, describe, assign, convert, tune, add_labels, remove_labels,
-    update, estimate, serve, demo,
+    fit, predict, evaluate, explain, describe, recommend, assign, convert, tune, add_labels,
+    remove_labels, update, estimate, serve, demo,
 )  # fmt: skip
 _TRACEBACK = "--traceback"
 

@@ -1,0 +1,122 @@
+"""A person with a file gets the method that is best on it, and honest words about why."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import umpteen as um
+from tests.tagger.made_up import make_up
+from umpteen import recommending
+from umpteen.linear.resources import Estimate
+
+TEXTS, LABELS = make_up(300)
+
+
+class Fake:
+    """A candidate whose quality is given."""
+
+    classifier = None
+
+    def __init__(self, precision, ndcg):
+        self.metrics = {"precision@1": precision, "nDCG@5": ndcg}
+
+    def fit(self, texts, labels, label_texts):
+        assert len(texts) == len(labels) == 240
+        self.learned = set(texts)
+        return self
+
+    def evaluate(self, texts, labels, ks, n_examples):
+        assert len(texts) == 60
+        return SimpleNamespace(metrics=self.metrics)
+
+
+@pytest.fixture
+def fakes(monkeypatch):
+    monkeypatch.setattr(um.Tagger, "estimate", lambda self, *data: Estimate(2_000_000, 1_000, 3.0))
+
+    def use(**qualities):
+        made = {name: Fake(*quality) for name, quality in qualities.items()}
+        monkeypatch.setattr(
+            recommending, "_CANDIDATES", {name: lambda seed, f=f: f for name, f in made.items()}
+        )
+
+    return use
+
+
+def test_the_best_candidate_is_recommended(fakes):
+    fakes(default=(0.5, 0.50), better=(0.6, 0.52), best=(0.4, 0.53))
+    found = um.recommend(TEXTS, LABELS)
+    assert found.code == "best"
+    assert found.tagger().metrics["nDCG@5"] == 0.53
+    assert [trial.code for trial in found.trials] == ["default", "better", "best"]
+    assert "3.0 points of nDCG@5 over the default" in str(found)
+    assert "300 texts with 24 labels" in str(found)
+    assert "2 MB" in str(found)
+
+
+def test_a_hair_is_no_reason_to_leave_the_default(fakes):
+    fakes(default=(0.5, 0.50), slower=(0.6, 0.504))
+    assert um.recommend(TEXTS, LABELS).code == "default"
+
+
+def test_what_was_not_tried_is_said(fakes):
+    fakes(default=(0.5, 0.5), other=(0.9, 0.9))
+    found = um.recommend(TEXTS, LABELS, max_seconds=0)
+    assert found.code == "default"
+    assert found.reasons[-1] == "not tried, as the time was up: other"
+
+
+def test_few_texts_are_not_compared(fakes):
+    fakes(**{"um.Tagger()": (0.5, 0.5)})
+    found = um.recommend(TEXTS[:99], LABELS[:99])
+    assert found.trials == []
+    assert found.code == "um.Tagger()"
+    assert "99 texts" in str(found)
+
+
+def test_texts_of_the_test_part_are_not_learned(monkeypatch, fakes):
+    fakes(default=(0.5, 0.5))
+    tested = []
+    numbered = [f"text {i}" for i in range(300)]
+    monkeypatch.setattr(
+        Fake,
+        "evaluate",
+        lambda self, texts, labels, **_: (
+            tested.append((self.learned, set(texts))) or SimpleNamespace(metrics=self.metrics)
+        ),
+    )
+    um.recommend(numbered, LABELS)
+    ((learned, unseen),) = tested
+    assert learned.isdisjoint(unseen)
+    assert learned | unseen == set(numbered)
+
+
+@pytest.mark.parametrize("labels", [[[]] * 300, [["a"]] * 299])
+def test_bad_labels_are_refused(labels):
+    with pytest.raises(um.errors.UmpteenError):
+        um.recommend(TEXTS, labels)
+
+
+def test_real_candidates_on_real_texts():
+    found = um.recommend(TEXTS, LABELS, random_state=1)
+    assert len(found.trials) == 3
+    assert all(trial.precision_at_1 > 0.8 for trial in found.trials)
+    assert found.seconds > 0
+    assert found.to_dict()["trials"][0]["code"] == "um.Tagger()"
+    assert found.tagger().fit(TEXTS, LABELS).score(TEXTS, LABELS) > 0.9
+    same = um.recommend(TEXTS, LABELS, random_state=1)
+    assert (same.code, [trial.ndcg_at_5 for trial in same.trials]) == (
+        found.code,
+        [trial.ndcg_at_5 for trial in found.trials],
+    )
+
+
+def test_the_command_says_the_same(capsys, tmp_path, fakes):
+    from umpteen.cli.app import run
+
+    fakes(default=(0.5, 0.50), best=(0.4, 0.53))
+    um.data.write(um.data.Samples(texts=TEXTS, labels=LABELS), tmp_path / "train.jsonl")
+    assert run(["recommend", str(tmp_path / "train.jsonl"), "--table"]) == 0
+    assert capsys.readouterr().out.startswith("Use best\n- 300 texts with 24 labels")
+    assert run(["recommend", str(tmp_path / "train.jsonl"), "--json"]) == 0
+    assert '"code": "best"' in capsys.readouterr().out
