@@ -170,10 +170,12 @@ def held_out_agreement(data: Data, known: Row, labels: csr_matrix) -> float:
 
 
 def rounds(options: argparse.Namespace) -> Iterator[Row]:
-    cases = [(0, 3, 1), (1, 3, 2), (2, 2, 3), (2, 3, 3), (4, 3, 3), (4, 4, 3)]
+    cases: list[tuple[int | None, int, int]] = [
+        (0, 3, 1), (1, 3, 2), (2, 3, 2), (4, 3, 2), (4, 3, 1), (4, 2, 2), (None, 3, 2),
+    ]  # fmt: skip
     for data, grouping, merge, known, cost in problems(options):
         for n, folds, votes in cases:
-            recipe = EagleRecipe(folds=folds, compare=(n, folds) == (2, 3))
+            recipe = EagleRecipe(folds=folds, compare=n is None)
             model = eagle(tree(), rounds=n, votes=votes, recipe=recipe)
             model, cpu = fitted(model, data.X, **known)
             yield {
@@ -302,7 +304,8 @@ def of_rounds(rows: list[Row]) -> str:
     table = [["validation", "known", "rounds", "folds", "votes", "P@1 / 3 / 5", "CPU of training"]]
     for r in rows:
         cost = f"{r['of_training']:.1f}" + (" with the comparison" if r["compare"] else "")
-        numbers = [str(r[name]) for name in ("rounds", "folds", "votes")]
+        n_rounds = "default" if r["rounds"] is None else str(r["rounds"])
+        numbers = [n_rounds, str(r["folds"]), str(r["votes"])]
         where = f"{r['set']}, {r['groups']}"
         table.append([where, KNOWN[r["merge"]], *numbers, slashed(r["precision"]), cost])
     return "## Rounds\n\n" + table_lines(table)

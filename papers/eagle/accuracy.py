@@ -8,6 +8,7 @@ import numpy as np
 from papers.contents import Block, Cell, Section, Table, Value
 from papers.drawing import lines
 from papers.eagle.grouped_data import (
+    DEPTHS,
     METHODS,
     Grouping,
     available,
@@ -34,7 +35,7 @@ _PAPER_DEPTHS = {
 
 def sections(quick: bool) -> list[Section]:
     """A section of Table 2 for each data set; the sweeps on the first of them."""
-    n_seeds, n_sweeps = (1, 1) if quick else (5, 1)
+    n_seeds, n_sweeps = (1, 1) if quick else (5, 5)
     sets = available(("cooking",) if quick else _SETS)
     first = sets[0]
     what = "rows of unit length, of texts the TF-IDF of single words; the solver is LabelTree()"
@@ -75,7 +76,7 @@ def _table2(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     closed_shares: list[list[Cell]] = []
     for grouping in (Grouping.random(4), Grouping.random(10), Grouping.clusters()):
         found = repeated(chosen, grouping, n_seeds)
-        for i, k in enumerate((1, 3, 5)):
+        for i, k in enumerate(DEPTHS):
             rows.append([f"{grouping.name}, P@{k}", *(_value(found[m][:, i]) for m in METHODS)])
             shares = [_value(closed(found, method)[:, i], digits=0) for method in METHODS[2:]]
             closed_shares.append([f"{grouping.name}, P@{k}", *shares])
@@ -108,9 +109,11 @@ def _sweep(
     rows: list[list[Cell]] = []
     for (grouping, paper), scores in zip(cases, found, strict=True):
         printed = dict(zip(("Oracle", *_PRINTED), (_PAPER_ORACLE, *paper), strict=True))
-        cells = [_value(scores[m][:, 0], paper=printed.get(m)) for m in METHODS]
-        rows.append([grouping.name, *cells])
-    yield Table(f"Precision at 1 in % over {over}", ["groups", *METHODS], rows)
+        for i, k in enumerate(DEPTHS):
+            known = printed if k == 1 else {}
+            cells = [_value(scores[m][:, i], paper=known.get(m)) for m in METHODS]
+            rows.append([f"{grouping.name}, P@{k}", *cells])
+    yield Table(f"Precision in % over {over}", ["groups", *METHODS], rows)
     places = [grouping.name.split()[-1] for grouping, _ in cases]  # the number
     yield _losses(f"Loss against the oracle over {over}", places, found, over)
 
@@ -121,10 +124,11 @@ def _heterogeneity(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     groupings = [Grouping.clusters(noise=noise) for noise in noises]
     found = [repeated(chosen, grouping, n_seeds) for grouping in groupings]
     rows: list[list[Cell]] = [
-        [f"{noise:g}", *(_value(scores[m][:, 0]) for m in METHODS)]
+        [f"{noise:g}, P@{k}", *(_value(scores[m][:, i]) for m in METHODS)]
         for noise, scores in zip(noises, found, strict=True)
+        for i, k in enumerate(DEPTHS)
     ]
-    yield Table("Precision at 1 in %, clusters of about 50", ["noise", *METHODS], rows)
+    yield Table("Precision in %, clusters of about 50", ["noise", *METHODS], rows)
     places = [f"{noise:g}" for noise in noises]
     yield _losses("Loss against the oracle (lower is better)", places, found, "noise")
 

@@ -102,23 +102,24 @@ def run(task: Task, grouping: Grouping, seed: int) -> dict[str, Scores]:
     printed = Eagle.paper(solver, **quiet)
     return {
         "Oracle": _oracle(task, seed),
-        "Baseline": _precision(
+        "Baseline": precision(
             task, clone(solver).fit(task.X, ignore_groups(task.X, *grouped.values()))
         ),
-        "EAGLE-0": _precision(
+        "EAGLE-0": precision(
             task, clone(printed).set_params(recipe__iterations=0).fit(task.X, **grouped)
         ),
-        "EAGLE": _precision(task, printed.fit(task.X, **grouped)),
-        "umpteen": _precision(task, Eagle(solver, **quiet).fit(task.X, **grouped)),
+        "EAGLE": precision(task, printed.fit(task.X, **grouped)),
+        "umpteen": precision(task, Eagle(solver, **quiet).fit(task.X, **grouped)),
     }
 
 
 @cache
 def _oracle(task: Task, seed: int) -> Scores:
-    return _precision(task, LabelTree(random_state=seed, verbose=False).fit(task.X, task.Y))
+    return precision(task, LabelTree(random_state=seed, verbose=False).fit(task.X, task.Y))
 
 
-def _precision(task: Task, model: Any) -> Scores:
+def precision(task: Task, model: Any) -> Scores:
+    """Precision at 1, 3 and 5 on the test split, in %."""
     top = model.predict_topk(task.X_test, k=max(DEPTHS))
     return 100 * np.asarray(precision_at_k(task.Y_test, top, DEPTHS), np.float64)
 
