@@ -9,7 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "umpteen"
 VERBS = {
     "Add", "Allow", "Alternate", "Answer", "Append", "Apply", "Ascend", "Assign", "Average",
-    "Bring", "Check", "Choose", "Collect", "Compare", "Compute", "Continue", "Convert", "Count",
+    "Bring", "Build", "Check", "Choose", "Close", "Collect", "Compare", "Compute", "Continue", "Convert", "Count",
     "Cut", "Describe", "Draw", "Estimate", "Evaluate", "Exit", "Explain", "Fill", "Find", "Fit",
     "Forget", "Give", "Go", "Group", "Grow", "Halve", "Hold", "Import", "Join", "Keep",
     "Learn", "Leave", "Let", "Link", "Load", "Lock", "Lower", "Make", "Minimise", "Move",

@@ -52,7 +52,7 @@ def test_it_learns_the_labels_of_texts(fitted):
     assert tagger.score(texts, truth) > 0.97
     assert tagger.groups_.n_groups == 120
     assert tagger.groups_.largest == 3
-    assert tagger.groups_.known == ("estimate" if presence else "count")
+    assert tagger.groups_.samples_per_label == ("estimate" if presence else "count")
 
 
 def test_probabilities_hold_on_new_texts(fitted):
@@ -151,7 +151,7 @@ def test_a_given_eagle_is_used():
         texts, groups=groups, group_labels=labels_of(groups, truth, presence=True)
     )
     assert isinstance(tagger.classifier_, um.NearestCentroid)
-    assert tagger.groups_.known == "one"
+    assert tagger.groups_.samples_per_label == "one"
     assert tagger.score(texts, truth) > 0.9
 
 

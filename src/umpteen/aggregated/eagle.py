@@ -221,8 +221,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
         """What was found, or what validation groups say is better (see `best_labels`)."""
         if not self._used_recipe().compare:
             return found
-        ways = {"first": found.ballots[0]} | {found.name: found.ballots[-1]}
-        best = best_labels(problem, ways, solver, seed)
+        candidates = {"first": found.ballots[0]} | {found.name: found.ballots[-1]}
+        best = best_labels(problem, candidates, solver, seed)
         if best == found.name:
             return found
         labels = problem.everything if best == "baseline" else found.ballots[0]

@@ -20,12 +20,12 @@ def labels_of_groups(samples: Samples) -> dict[str, list[str]]:
     for row, (group, labels) in enumerate(
         zip(samples.groups, samples.labels or [[]] * len(samples), strict=True)
     ):
-        known = found.setdefault(group, [])
-        if labels and known and sorted(labels) != sorted(known):
+        before = found.setdefault(group, [])
+        if labels and before and sorted(labels) != sorted(before):
             raise GroupsError(
                 f"sample {row:,} of group {group!r} has the labels {labels!r:.80}, and another one "
-                f"{known!r:.80}. The labels of a group stand on its first row, or the same on all "
+                f"{before!r:.80}. The labels of a group stand on its first row, or the same on all "
                 "rows. If these are the labels of single samples, there is no need of groups"
             )
-        found[group] = known or labels
+        found[group] = before or labels
     return found

@@ -34,12 +34,12 @@ def _next_letter(text: Any, at: int, letters: Any) -> Any:
 
 
 @kernel
-def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, known: Any) -> Any:
+def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, lexicon: Any) -> Any:
     """Return the words of texts that stand one after another in `text`, valid UTF-8.
 
     A word begins with a letter and goes on with letters and marks; a letter that stands alone is
     a word, with the marks behind it. Words in the table `stop_words` (slots, keys) are left out.
-    `known` is a table with a row (hash, hash of the base form, number + 1) in each slot, so that
+    `lexicon` is a table with a row (hash, hash of the base form, number + 1) in each slot, so that
     one look into memory is enough. Returns the hash of each word, its (start, end), its number, -1
     for new words, and how many these are; then where the words of each text end. A known word has
     the hash of its base form instead of its own.
@@ -49,7 +49,7 @@ def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, known: 
     words, spans = np.empty(room, np.uint64), np.empty((room, 2), np.int64)
     numbers, word_ends = np.empty(room, np.int32), np.empty(len(text_ends), np.int64)
     n_words, n_new, at = 0, 0, 0
-    mask = np.uint64(len(known) - 1)
+    mask = np.uint64(len(lexicon) - 1)
     for i in range(len(text_ends)):
         end = text_ends[i]
         while at < end:
@@ -70,11 +70,11 @@ def read_words(text: Any, text_ends: Any, letters: Any, stop_words: Any, known: 
         word_ends[i] = n_words
     for i in range(n_words):  # by itself: the processor looks up several words at a time
         slot = words[i] & mask
-        while known[slot, 2] != 0 and known[slot, 0] != words[i]:
+        while lexicon[slot, 2] != 0 and lexicon[slot, 0] != words[i]:
             slot = (slot + _ONE) & mask
-        numbers[i] = np.int64(known[slot, 2]) - 1
+        numbers[i] = np.int64(lexicon[slot, 2]) - 1
         if numbers[i] >= 0:
-            words[i] = known[slot, 1]
+            words[i] = lexicon[slot, 1]
         else:
             n_new += 1
     return words[:n_words], spans[:n_words], numbers[:n_words], n_new, word_ends

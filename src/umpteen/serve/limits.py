@@ -73,14 +73,14 @@ class Limits:
 
 async def whole_body(receive: Receive) -> bytes | None:
     """Return the body of a request, or None if the client went away."""
-    parts = []
+    pieces = []
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
-        parts.append(message.get("body", b""))
+        pieces.append(message.get("body", b""))
         if not message.get("more_body", False):
-            return b"".join(parts)
+            return b"".join(pieces)
 
 
 class _Body:

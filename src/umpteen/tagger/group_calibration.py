@@ -68,15 +68,17 @@ class GroupEvidence:
     unanswered: FloatArray
 
     @classmethod
-    def of(cls, top: TopK, groups: csr_matrix, group_labels: csr_matrix, known: str) -> Self:
+    def of(
+        cls, top: TopK, groups: csr_matrix, group_labels: csr_matrix, samples_per_label: str
+    ) -> Self:
         """Return the evidence; a text of several groups counts in the first of them."""
         own = csr_matrix(groups.T.tocsr())
         group_of = own.indices[own.indptr[:-1]].astype(np.int64)
-        if known == "one":
+        if samples_per_label == "one":
             group_labels = csr_matrix(group_labels.astype(bool), dtype=np.float32)
         claims = Claims.of(
             np.repeat(group_of, top.k), top.labels.ravel().astype(np.int64), group_labels,
-            exact=known != "estimate",
+            exact=samples_per_label != "estimate",
         )  # fmt: skip
         sizes = np.bincount(group_of, minlength=groups.shape[0])
         pairs = np.arange(group_labels.nnz)

@@ -67,7 +67,7 @@ def fit_groups(
         groups=LearnedGroups(
             n_groups=len(named.names),
             largest=int(np.diff(named.members.indptr).max()),
-            known=eagle.samples_per_label_,
+            samples_per_label=eagle.samples_per_label_,
             chosen=eagle.chosen_,
             agreement=eagle.agreement_,
         ),

@@ -11,25 +11,25 @@ from umpteen.storage import Within, storable
 class LearnedGroups:
     """What a tagger learned from groups, and how it understood their labels.
 
-    `known` is "count" if labels were repeated, "estimate" if it was only known that they occur,
-    "one" if each belonged to one text; `chosen` and `agreement` are those of `Eagle`.
+    `samples_per_label` is "count" if labels were repeated, "estimate" if it was only known that
+    they occur, "one" if each belonged to one text; `chosen` and `agreement` are those of `Eagle`.
     """
 
     n_groups: Annotated[int, Within(1, 2**62)]
     largest: Annotated[int, Within(1, 2**62)]
-    known: str
+    samples_per_label: str
     chosen: str
     agreement: list[float]
 
     @property
     def is_exact(self) -> bool:
         """Whether a label belongs to as many texts of a group as its list says."""
-        return self.known != "estimate"
+        return self.samples_per_label != "estimate"
 
     def __str__(self) -> str:
-        known = {
+        labels = {
             "count": "each label as often as it is repeated",
             "one": "which labels occur, each in one text",
-        }.get(self.known, "which labels occur")
+        }.get(self.samples_per_label, "which labels occur")
         size = "1 text" if self.largest == 1 else f"at most {self.largest:,} texts"
-        return f"{self.n_groups:,} groups of {size}; known: {known}"
+        return f"{self.n_groups:,} groups of {size}; known: {labels}"

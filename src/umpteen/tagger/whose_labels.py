@@ -33,10 +33,10 @@ class Claims:
         keys = rows * n_labels + group_labels.indices.astype(np.int64)
         wanted = groups * n_labels + labels
         place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        known = (
+        is_labelled = (
             (labels >= 0) & (keys[place] == wanted) if len(keys) else np.zeros(len(labels), bool)
         )
-        return cls(np.where(known, place, -1), group_labels.data.astype(np.float64), exact)
+        return cls(np.where(is_labelled, place, -1), group_labels.data.astype(np.float64), exact)
 
     def total(self, values: FloatArray) -> FloatArray:
         """Return the sum of the claims' values, for each pair."""

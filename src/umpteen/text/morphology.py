@@ -184,33 +184,33 @@ class Morphology:
     def _put_bases(self, texts: list[str], encoded: Encoded, found: tuple[Any, ...]) -> None:
         """Write base forms over the hashes of new words; those of words seen before are known."""
         words, spans, numbers, _, word_ends = found
-        new, known = np.flatnonzero(numbers < 0), self._known_bases
+        new, remembered = np.flatnonzero(numbers < 0), self._known_bases
         hashes, languages = words[new], np.zeros(len(new), np.int64)
         if len(self.languages) > 1:
             of_texts = self._languages_of(texts)
             languages = of_texts[np.searchsorted(word_ends, new, side="right")]
             hashes = join(languages.astype(np.uint64), hashes)
         keys = hashes.tolist()
-        first = {key: i for i, key in enumerate(keys) if key not in known}
+        first = {key: i for i, key in enumerate(keys) if key not in remembered}
         if first:
             content, some = encoded[0].tobytes(), list(first.values())
             names = [
                 content[start:end].decode().lower() for start, end in spans[new[some]].tolist()
             ]
             bases, _, _ = self.of_words(names, words[new[some]], languages[some])
-            known.update(zip(first, bases.tolist(), strict=True))
-        words[new] = list(map(known.__getitem__, keys))
-        if len(known) > _MOST_KNOWN:
+            remembered.update(zip(first, bases.tolist(), strict=True))
+        words[new] = list(map(remembered.__getitem__, keys))
+        if len(remembered) > _MOST_KNOWN:
             self.__dict__["_known_bases"] = {}  # other threads may still use the old one
 
     @cached_property
     def _known(self) -> Hashes:
         """The words as `kernels.tokens.read_words` looks them up."""
         slots, hashes = self.words
-        known, numbers = np.zeros((len(slots), 3), np.uint64), slots[slots > 0] - 1
-        known[slots > 0, 0], known[slots > 0, 1] = hashes[numbers], self.bases[numbers]
-        known[:, 2] = slots
-        return known
+        lexicon, numbers = np.zeros((len(slots), 3), np.uint64), slots[slots > 0] - 1
+        lexicon[slots > 0, 0], lexicon[slots > 0, 1] = hashes[numbers], self.bases[numbers]
+        lexicon[:, 2] = slots
+        return lexicon
 
     @cached_property
     def _known_bases(self) -> dict[int, int]:

@@ -81,9 +81,11 @@ def table_faults(table: Table) -> Iterator[str]:
         yield f"has slots that do not lead to its {len(keys)} hashes"
 
 
-def read(encoded: Encoded, stop_words: Table = EMPTY, known: Hashes = NO_WORDS) -> tuple[Any, ...]:
+def read(
+    encoded: Encoded, stop_words: Table = EMPTY, lexicon: Hashes = NO_WORDS
+) -> tuple[Any, ...]:
     """Return the words of texts, as `kernels.tokens.read_words` does."""
-    return read_words(*encoded, letters(), stop_words, known)  # type: ignore[no-any-return]
+    return read_words(*encoded, letters(), stop_words, lexicon)  # type: ignore[no-any-return]
 
 
 def different_words(
