@@ -50,10 +50,11 @@ class Eagle(HasRecipe, ExtremeClassifier):
     **How it works.** Each label gets an embedding: the sum of all samples of its groups, corrected
     for the background of all groups. In each group it is assigned to the samples that are closest
     to its embedding (`samples_per_label`). Then, `rounds` times, solvers trained on other groups
-    score the samples of a group, and the labels are assigned again. The final solver is trained on
-    the last `votes` rounds together; a label on which they disagree gets a fractional weight. If
-    validation groups say that all labels of the groups do as well, it is trained on these instead
-    (`chosen_`).
+    score the samples of a group, and the labels are assigned again; where only presence is known,
+    the scores also say how many samples of a group have a label (docs/aggregated.md). The final
+    solver is trained on the last `votes` assignments together; a label on which they disagree gets
+    a fractional weight. Validation groups decide between that, the first assignment, and all
+    labels of the groups (`chosen_`).
 
     `Eagle.paper()` is the algorithm as printed, without these: no background, one sample per
     label and group, 20 iterations, no rounds. `Eagle.paper(recipe__iterations=0)` is the paper's
@@ -68,7 +69,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
         "count"; `samples_per_label_` is what was understood.
     rounds : number of rounds. None means two; where only presence is known, up to four, until the
         estimated numbers of samples settle.
-    votes : number of rounds that the final solver is trained on. This needs a solver with a `cost`;
+    votes : number of assignments that the final solver is trained on. This needs a solver with a `cost`;
         other solvers, and `votes=1`, learn from `assigned_labels_`.
     recipe : a `umpteen.aggregated.EagleRecipe` with settings that few users change: Algorithm 1,
         the background and the folds. `set_params` and `paper` take `recipe__iterations` and so on.

@@ -25,7 +25,8 @@ class EagleRecipe(Recipe):
         validation groups best.
     n_directions : number of directions to shrink.
     folds : number of folds of the groups; each solver of a round is trained on all but one fold.
-    compare : whether held-out groups decide between the assignment and all labels of the groups.
+    compare : whether validation groups decide between the rounds, the first assignment, and all
+        labels of the groups.
     unlabelled : "drop" leaves samples that were assigned no label out of the training; "keep" has
         them count against all labels, as Algorithm 2 reads: it returns all of X.
     merge : "list" has a group weigh as often as it has a label in the first embeddings, "set" once.

@@ -18,7 +18,7 @@ _TIE = 1e-3  # weight of the first similarities, for samples that solvers find a
 _SOME = 1e-9  # agreement; without any, as where all groups overlap, solvers have nothing to say
 _LESS, _ROUGH = 0.2, 1.5  # cost and tolerance of a tree that learns from labels with errors
 _FEWEST, _MOST = 2, 4  # rounds; more than the fewest only while estimated numbers still change
-_SETTLED = 0.15  # share by which they change
+_SETTLED = 0.1  # share by which they change
 _LEAST = 1e-6  # of a score that is a probability: beyond that, small ones say nothing more
 
 
@@ -47,7 +47,7 @@ def hand_out_anew(
 
     The folds are the same in all rounds, so that agreements can be compared. Where only presence
     is known, each round also estimates anew how many samples of a group have a label. `rounds=None`
-    means two, and up to four while these numbers still change by 15 %. Rounds end early where
+    means two, and up to four while these numbers still change by a tenth. Rounds end early where
     solvers agree with nothing, as where all groups overlap.
     """
     numbers: npt.NDArray[np.float32] | None = None
