@@ -9,15 +9,15 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "umpteen"
 VERBS = {
     "Add", "Allow", "Alternate", "Answer", "Append", "Apply", "Ascend", "Assign", "Average",
-    "Bring", "Build", "Check", "Choose", "Close", "Collect", "Compare", "Compute", "Continue", "Convert", "Count",
-    "Cut", "Describe", "Draw", "Estimate", "Evaluate", "Exit", "Explain", "Fill", "Find", "Fit",
-    "Forget", "Give", "Go", "Group", "Grow", "Halve", "Hold", "Import", "Join", "Keep",
-    "Learn", "Leave", "Let", "Link", "Load", "Lock", "Lower", "Make", "Minimise", "Move",
-    "Number", "Offer", "Open", "Pass", "Permute", "Predict", "Prepare", "Print", "Push", "Put",
-    "Raise", "Read", "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace", "Return",
-    "Run", "Save", "Scale", "Score", "Search", "Send", "Serve", "Set", "Show", "Sort", "Step",
-    "Stop", "Store", "Take", "Teach", "Tell", "Train", "Turn", "Unlock", "Use", "Wait", "Warn",
-    "Write", "Yield",
+    "Bring", "Build", "Check", "Choose", "Close", "Collect", "Compare", "Compute", "Continue",
+    "Convert", "Count", "Cut", "Describe", "Draw", "Estimate", "Evaluate", "Exit", "Explain",
+    "Fill", "Find", "Fit", "Forget", "Give", "Go", "Group", "Grow", "Halve", "Hold", "Import",
+    "Join", "Keep", "Learn", "Leave", "Let", "Link", "Load", "Lock", "Lower", "Make", "Minimise",
+    "Move", "Number", "Offer", "Open", "Pass", "Permute", "Predict", "Prepare", "Print", "Push",
+    "Put", "Raise", "Read", "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace",
+    "Return", "Run", "Save", "Scale", "Score", "Search", "Send", "Serve", "Set", "Show", "Sort",
+    "Step", "Stop", "Store", "Take", "Teach", "Tell", "Train", "Turn", "Unlock", "Use", "Wait",
+    "Warn", "Write", "Yield",
 }  # fmt: skip
 WORDS = re.compile(
     r"\b(strange|judg(e|ed|es|ing)|put aside|held[ -]out|(runs?|pairs) of (two )?words|at rest)\b",

@@ -7,12 +7,14 @@ from scipy.sparse import csr_matrix
 from scipy.special import log_softmax
 
 from umpteen.softmax import AdversarialSoftmax, SoftmaxRecipe
+from umpteen.softmax.adversarial import DISCOUNTS
 from umpteen.softmax.calibration import calibrate
 from umpteen.softmax.initial_weights import SCALES, centroid_scores, likeliest_scale
 from umpteen.softmax.noise import Noise
 from umpteen.softmax.prediction import Answers
-from umpteen.softmax.split import Samples
+from umpteen.softmax.split import Samples, split_samples
 from umpteen.softmax.weights import DenseScores
+from umpteen.validation import check_seed
 
 N_CLASSES = 12
 
@@ -80,6 +82,23 @@ def test_ranking_and_probability_are_one():
     assert after > before
     confidence = top.scores[:, 0].mean()
     assert confidence == pytest.approx((top.labels[:, 0] == y[1800:]).mean(), abs=0.08)
+
+
+def test_a_discount_is_chosen_on_top_of_the_calibration():
+    """Which weighs frequencies itself: they would be discounted twice."""
+    X, y = overlapping()
+    model = AdversarialSoftmax(
+        noise="frequency", frequency_discount="auto", epochs=2, verbose=False,
+        recipe=SoftmaxRecipe(validation_fraction=0.3),
+    ).fit(X, y)  # fmt: skip
+    _, validation = split_samples(X, csr_matrix(np.eye(60)[y]), 0.3, check_seed(0))
+    every = np.tile(np.arange(60), (len(validation), 1))
+    logs, own = model.predict_log_proba(validation.X, every), validation.Y.indices
+    precision = {
+        discount: ((logs - discount * np.log(np.maximum(model.counts_, 1))).argmax(1) == own).mean()
+        for discount in DISCOUNTS
+    }
+    assert model.frequency_discount_ == max(precision, key=precision.get)
 
 
 def test_more_samples_leave_the_calibration():

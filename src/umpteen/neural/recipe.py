@@ -73,7 +73,7 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 
 
 def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
-    """Build cascades and sampled groups without biases of labels, which they did not have."""
+    """Leave out biases of labels, which cascades and sampled groups did not have."""
     head = state.get("head_")
     if head is not None and head.path.endswith((".CascadeHead", ".SamplingHead")):
         state["head_"] = replace(head, options={**head.options, "bias": False})

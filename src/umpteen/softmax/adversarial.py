@@ -345,6 +345,9 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         if validation is not None and self._used_recipe().calibrate:
             plain = self._plain_answers(self.scores_, self.noise_)
             calibration = calibrate(plain, validation.X, validation.Y)
+            if fixed is None:  # on top of the calibration, which weighs frequencies already
+                calibrated = replace(plain, **calibration._asdict())
+                self.frequency_discount_ = validation.evaluate(calibrated, DISCOUNTS).discount
         sharpness, prior = calibration or Calibration()
         self.temperature_, self.prior_weight_ = 1 / sharpness, prior
         return self

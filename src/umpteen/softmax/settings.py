@@ -113,6 +113,6 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 
 
 def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
-    """Set the temperature of probabilities that were not calibrated."""
+    """Set the calibration of models that were not calibrated: none."""
     state.setdefault("temperature_", 1.0)
     state.setdefault("prior_weight_", 0.0)
