@@ -69,8 +69,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
         "count"; `samples_per_label_` is what was understood.
     rounds : number of rounds. None means two; where only presence is known, up to four, until the
         estimated numbers of samples settle.
-    votes : number of assignments that the final solver is trained on. This needs a solver with a `cost`;
-        other solvers, and `votes=1`, learn from `assigned_labels_`.
+    votes : number of assignments that the final solver is trained on. This needs a solver with a
+        `cost`; other solvers, and `votes=1`, learn from `assigned_labels_`.
     recipe : a `umpteen.aggregated.EagleRecipe` with settings that few users change: Algorithm 1,
         the background and the folds. `set_params` and `paper` take `recipe__iterations` and so on.
     n_jobs : threads of Eagle's own work; any number gives the same bits.
