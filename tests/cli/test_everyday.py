@@ -114,7 +114,7 @@ def test_a_model_of_few_texts_says_why_it_has_no_goals(call, folder, tmp_path):
         ["predict", tmp_path / "few", few, "--threshold", "precision@0.9"],
     ):
         _, err = call(*command, code=1)
-        assert "too few texts for a validation split (it needs 50)" in one_line(err)
+        assert "too few texts for a validation split (it needs 50, and 20 groups" in one_line(err)
         assert "umpteen tune MODEL FILE" in err
         assert "--no-calibrate" not in err
     call("tune", tmp_path / "few", folder / "test.jsonl")

@@ -66,7 +66,7 @@ def _by_name(split: Samples, ids: Mapping[str, int]) -> csr_matrix:
     rows = split.labels if split.labels is not None else [[]] * len(split)
     if not rows:
         return _no_labels(0, len(ids))
-    return check_labels([[ids[name] for name in row] for row in rows], n_labels=len(ids))
+    return check_labels([sorted({ids[name] for name in row}) for row in rows], n_labels=len(ids))
 
 
 def _no_labels(n_samples: int, n_labels: int) -> csr_matrix:
