@@ -26,6 +26,7 @@ include_patterns = [
     "CHANGELOG.md",
     "SECURITY.md",
     "papers/README.md",
+    "papers/*/README.md",
     "benchmarks/results/*.md",
 ]
 exclude_patterns = ["docs/_*"]

@@ -16,14 +16,17 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [
     ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md",
-    ROOT / "papers" / "README.md", *DOCS, *TUTORIALS,
+    ROOT / "papers" / "README.md", *sorted((ROOT / "papers").glob("*/README.md")),
+    *DOCS, *TUTORIALS,
 ]  # fmt: skip
 
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _SHELL = re.compile(r"(?:^|[|] *)umpteen (?!:)([^|>]*)")
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+each_page = pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 
 
 def blocks(page, language):

@@ -84,7 +84,7 @@ class ModelChangedError(UmpteenError, RuntimeError):
 
 
 class HubError(UmpteenError, OSError):
-    """The Hugging Face Hub did not give or take a model: check the network, the name, the token."""
+    """A model could not be loaded from or pushed to the Hub: check network, name and token."""
 
 
 class NotStorableError(UmpteenError, TypeError):

@@ -201,7 +201,7 @@ def test_a_repository_has_a_user_and_a_name(model, name):
 def test_a_hub_that_is_away_is_said_to_be(server, model):
     server.shutdown()
     server.server_close()
-    with pytest.raises(HubError, match="did not take the model"):
+    with pytest.raises(HubError, match="could not be pushed"):
         um.push_to_hub(model, "cook/numbers")
 
 

@@ -194,7 +194,7 @@ def test_few_groups_give_scores_and_say_so():
 def test_labels_and_groups_exclude_each_other():
     with pytest.raises(GroupsError, match="either labels"):
         um.Tagger().fit(["a"], [["x"]], groups=["g"], group_labels={"g": ["x"]})
-    with pytest.raises(ParameterError, match="label_texts do not go with groups"):
+    with pytest.raises(ParameterError, match="label_texts cannot be used with groups"):
         um.Tagger().fit(["a"], groups=["g"], group_labels={"g": ["x"]}, label_texts={"x": "why"})
 
 
@@ -229,7 +229,7 @@ IMPOSSIBLE = {
     "empty group": ([[0, 1], []], [["x"], ["x"]], GroupsError, "group 1 has labels but no texts"),
     "number or text": ([1, 1], {"1": ["x"]}, GroupsError, "1 of groups .*has '1'.*two groups"),
     "one list more": (["a", "a"], [["x"], ["y"]], GroupsError, "1 groups but labels of 2"),
-    "matrix": (["a", "b"], np.eye(2), LabelsError, "is a matrix.*there is Eagle"),
+    "matrix": (["a", "b"], np.eye(2), LabelsError, "is a matrix.*use Eagle"),
     "text": (["a", "b"], "ab", LabelsError, "'ab', a str; expected a dictionary"),
     "missing name": (["a", "b"], {"a": [None], "b": []}, LabelsError, "not a label name"),
     "no label": (["a", "b"], {"a": [], "b": []}, LabelsError, "no group has a label"),

@@ -58,7 +58,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
 
     `Eagle.paper()` is the algorithm as printed, without these: no background, one sample per
     label and group, 20 iterations, no rounds. `Eagle.paper(recipe__iterations=0)` is the paper's
-    EAGLE-0. On texts it can be worse than ignoring the groups (docs/aggregated.md has the figures).
+    EAGLE-0. On texts it can be worse than ignoring the groups (docs/aggregated.md).
 
     Parameters
     ----------
@@ -82,10 +82,10 @@ class Eagle(HasRecipe, ExtremeClassifier):
         "baseline", all labels of the groups.
     assigned_labels_ : the labels that were assigned to each training sample, `(n, n_labels)`.
     label_embeddings_ : each label's embedding, its hundred largest values, `(n_labels, d)`.
-    agreement_ : the share of answers that the groups' labels have room for, given by solvers on
-        samples that they did not learn from: those that learned from the first assignment, from
-        the one after the first round, and so on. It estimates the quality of an assignment without
-        any true labels of samples.
+    agreement_ : an estimate of the quality of each assignment, without true labels of samples: the
+        share of predicted labels that fit into the labels of the groups, for samples that the
+        solvers did not learn from. The first entry is that of solvers that learned from the first
+        assignment, the second that of solvers that learned from the first round, and so on.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
     >>> groups = [[0, 1], [2, 3], [4, 5]]
@@ -138,11 +138,12 @@ class Eagle(HasRecipe, ExtremeClassifier):
     def paper(cls, solver: ExtremeClassifier | None = None, **changes: Any) -> Self:
         """Return Algorithms 1 and 2 of the paper as printed.
 
-        The paper can be read in two ways at two places, and each reading has a name.
-        `recipe__unlabelled="drop"` (the default here) does not train on samples that received no
-        label; "keep" does, since Algorithm 2 returns all of X. `recipe__merge="list"` (the
-        default) lets a label that occurs c times in a group weigh c times, as lists of labels in
-        the paper's experiments suggest; "set" lets it weigh once, since M_k is a set of groups.
+        The paper is ambiguous in two places, and both readings are available. With
+        `recipe__unlabelled="drop"`, the default, samples that received no label are not trained
+        on; with "keep" they are, since Algorithm 2 returns all of X. With `recipe__merge="list"`,
+        the default, a label that occurs c times in a group counts c times, as the lists of labels
+        in the paper's experiments suggest; with "set" it counts once, since M_k is a set of
+        groups.
         """
         recipe = EagleRecipe(iterations=20, background="none", compare=False)
         printed = {"samples_per_label": "one", "rounds": 0, "recipe": recipe}
@@ -178,10 +179,11 @@ class Eagle(HasRecipe, ExtremeClassifier):
         """Return which samples of new groups have their labels, `(n, n_labels)`, with confidences.
 
         The arguments are as in `fit`, but `group_labels` has labels of this model. Labels go to
-        the samples that the fitted solver scores highest. A confidence is the share of the group's
-        scores that a sample has for the label, times the number of samples that get it, at most 1.
-        With `none_of_these`, a label that no sample of its group scores that high belongs to
-        nobody: noise.
+        the samples that the fitted solver scores highest: to one sample of the group if only
+        presence was known in `fit`, otherwise to as many as the label's count. A confidence is
+        the share of the group's scores that a sample has for the label, times the number of
+        samples that get it, at most 1.
+        A label is left out if all samples of its group score below `none_of_these`.
 
         >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
         >>> groups = [[0, 1], [2, 3], [4, 5]]

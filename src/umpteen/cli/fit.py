@@ -72,8 +72,8 @@ def fit(
     \b
     If labels are known per group of texts only, name the column of the group:
       umpteen fit pages.csv --group page -o model/
-    The labels of a group stand on its first row or on all of its rows. A label that is repeated
-    counts as often.
+    The labels of a group are on its first row or on all of its rows. Repeat a label to say how
+    many texts of the group have it.
     """
     from umpteen.data import Samples
     from umpteen.tagger import Tagger

@@ -78,8 +78,8 @@ def read_grouped(
     if not any(lists.values()):
         raise UsageError(
             f"no group of {group_labels or file} has labels: expected a column 'labels', with the "
-            "labels of a group on its first row; or its name with --labels-column; or another "
-            "file with --group-labels"
+            "labels of a group on its first row. Name another column with --labels-column, or "
+            "another file with --group-labels"
         )
     return GroupedTexts(texts, groups, lists, samples.ids)
 
@@ -118,7 +118,7 @@ def assign(
         float,
         typer.Option(
             min=0, max=1, metavar="P",
-            help="Drop labels of a group that any of its texts has with a lower probability.",
+            help="Leave out a label if the chance that any text of the group has it is lower.",
         ),
     ] = 0.0,
     no_text: Annotated[
@@ -131,7 +131,7 @@ def assign(
     verify: Verify = None,
     json: Json = None,
 ) -> None:  # fmt: skip
-    """Find out which text of a group has which of the group's labels.
+    """Assign the labels of each group to its texts.
 
     \b
     FILE has texts, their groups, and the labels of each group on its first row, as in pages.csv:

@@ -21,7 +21,7 @@ def recommend(
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the sample.")] = 0,
     json: Json = None,
 ) -> None:
-    """Choose a method for a file of texts by trying a few on a sample.
+    """Compare a few methods on a sample of texts, and choose one.
 
     \b
     Example:

@@ -1,7 +1,7 @@
 """Models in MLflow: logged as its Python functions, without a pickle.
 
 MLflow keeps the model folder as it is and names this module as its loader, so that its own tools
-(`mlflow models serve`, Spark functions, the registry) load and ask it.
+(`mlflow models serve`, Spark functions, the registry) can load and call it.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ def log_model(model: Any, name: str = "model", **options: Any) -> Any:
 
 
 def load_model(uri: str) -> Any:
-    """Load the tagger itself, rather than the function that MLflow asks."""
+    """Load the tagger itself, rather than the function that MLflow calls."""
     return _pyfunc().load_model(uri).get_raw_model()
 
 
@@ -45,12 +45,12 @@ def _saved(function: str, model: Any, options: dict[str, Any]) -> Any:
 
 
 def _load_pyfunc(path: str) -> "TaggerFunction":
-    """Return what MLflow asks; it calls this with the folder of the model."""
+    """Return the function; MLflow calls this with the folder of the model."""
     return TaggerFunction(storage.load(path))
 
 
 class TaggerFunction:
-    """A tagger as MLflow asks it: a table with a column of texts in, labels and scores out."""
+    """A tagger as a function of MLflow: a column of texts in, labels and scores out."""
 
     def __init__(self, tagger: Any) -> None:
         self.tagger = tagger

@@ -7,8 +7,8 @@ from umpteen.errors import GroupsError
 def labels_of_groups(samples: Samples) -> dict[str, list[str]]:
     """Return the labels of each group, out of samples that were read with `group_field`.
 
-    The labels of a group stand on one of its rows, such as the first, or on several; then they are
-    the same on all of these. A group without any has an empty list.
+    The labels of a group are on one of its rows, such as the first, or on several; then they have
+    to be the same. A group without labels has an empty list.
 
     >>> rows = {"texts": ["a", "b", "c"], "groups": ["p", "p", "q"]}
     >>> labels_of_groups(Samples(**rows, labels=[["red", "red"], [], ["blue"]]))
@@ -24,8 +24,8 @@ def labels_of_groups(samples: Samples) -> dict[str, list[str]]:
         if labels and before and sorted(labels) != sorted(before):
             raise GroupsError(
                 f"sample {row:,} of group {group!r} has the labels {labels!r:.80}, and another one "
-                f"{before!r:.80}. The labels of a group stand on its first row, or the same on all "
-                "rows. If these are the labels of single samples, there is no need of groups"
+                f"{before!r:.80}. Give the labels of a group on its first row, or the same labels "
+                "on all rows. If these are the labels of single samples, do not use groups"
             )
         found[group] = before or labels
     return found

@@ -1,4 +1,4 @@
-"""The Hugging Face Hub: push a model there, with a card that says what it is and how good."""
+"""Push a model to the Hugging Face Hub, with a model card."""
 
 from umpteen.hub.card import model_card
 from umpteen.hub.pushing import push_to_hub

@@ -62,7 +62,7 @@ def push_to_hub(
                 raise
             first = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
             raise HubError(
-                f"the Hub did not take the model for {repository}: {first:.200}; check the name, "
+                f"the model could not be pushed to {repository}: {first:.200}; check the name, "
                 "and log in with `hf auth login`"
             ) from problem
     return f"hf://{repository}@{done.oid}"

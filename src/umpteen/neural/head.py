@@ -23,7 +23,7 @@ class Head(nn.Module, ABC):
         best, scores = head.topk(encoder(batch), k=5)
 
     A head is made for `in_features` features and `n_labels` labels, numbered from 0. Everything
-    that its answers depend on is in its `state_dict`, or is refused if it differs.
+    that its answers depend on is in its `state_dict`; a state of a different head raises an error.
 
     A subclass implements `losses` and `best_of`, both for features `(n, in_features)`. Nothing of
     size samples x labels may be kept: where a table of all labels is needed at all, `best_of` goes
@@ -53,16 +53,16 @@ class Head(nn.Module, ABC):
     ) -> Tensor:
         """Return the loss of features `(..., in_features)`, such as `(batch, tokens, features)`.
 
-        The keywords are those of `torch.nn.functional.cross_entropy`. Where no sample counts, the
+        The keywords are those of `torch.nn.functional.cross_entropy`. If no sample counts, the
         mean is 0.
 
         Parameters
         ----------
-        labels : one class id per sample, `(...)`; or several ids, `(..., m)`, filled up with
+        labels : one class id per sample, `(...)`; or several ids, `(..., m)`, padded with
             `ignore_index`; or an indicator `(..., n_labels)`, boolean or float, or sparse, of
             PyTorch or SciPy, `(n, n_labels)`; or `Targets`.
-        ignore_index : samples of this class do not count. Of several ids it is none at all: a
-            sample that has no other is one without labels.
+        ignore_index : samples of this class do not count. Among several ids it is padding: a
+            sample with no other id has no labels.
         label_smoothing : share of the target that is spread over all classes (over those that a
             step compares), for `loss="softmax"`.
         reduction : "mean" or "sum" over the samples, or "none".
@@ -95,18 +95,17 @@ class Head(nn.Module, ABC):
         return labels.view(shape), scores.view(shape)
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
-        """Set biases so that labels begin as likely as they are frequent; return the head itself.
+        """Set biases so that each label's initial probability is its frequency; return the head.
 
-        `counts` are the numbers of training samples of each label, `(n_labels,)`; `n_samples` is
-        the number of all samples, by default the sum of `counts`: one class per sample. Without
-        this, a head has to learn first how rare most labels are. A head without biases stays as it
-        is.
+        `counts` has the number of training samples of each label, `(n_labels,)`. `n_samples` is
+        the number of samples, by default the sum of `counts`: one class per sample. Otherwise a
+        head first has to learn how rare most labels are. A head without biases does not change.
         """
         return self
 
     @property
     def n_parameters(self) -> int:
-        """Return how many numbers training may change."""
+        """Return the number of trainable parameters."""
         return sum(each.numel() for each in self.parameters() if each.requires_grad)
 
     def _rows(self, features: Tensor) -> Tensor:
@@ -114,7 +113,7 @@ class Head(nn.Module, ABC):
         if features.dim() < 2 or features.shape[-1] != self.in_features:
             raise FeaturesError(
                 f"features have shape {tuple(features.shape)}; this head was made for "
-                f"(n, {self.in_features}): give the encoder as many outputs"
+                f"(n, {self.in_features}): give the encoder that many outputs"
             )
         return features.reshape(-1, self.in_features)
 

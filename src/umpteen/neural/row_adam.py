@@ -12,12 +12,12 @@ from umpteen.validation import check_number
 
 
 class RowAdam(Optimizer):
-    """Adam for all parameters of a network, of tables only the rows that have a gradient.
+    """Adam for whole networks; in tables, it updates only the rows that have a gradient.
 
-    With `sparse=True`, heads and `torch.nn.Embedding` give their tables sparse gradients. Rows that
-    a batch does not touch stay as they are, as do their moments: what `torch.optim.SparseAdam`
-    computes, in half to a third of its time. All other parameters are moved as by
-    `torch.optim.AdamW`, with `weight_decay`; so one optimizer is enough.
+    With `sparse=True`, the tables of heads and of `torch.nn.Embedding` have sparse gradients. Rows
+    that a batch does not use stay as they are, and so do their moments, as in
+    `torch.optim.SparseAdam`, but in half to a third of its time. All other parameters are updated
+    as by `torch.optim.AdamW`, with `weight_decay`. So one optimizer is enough.
 
     >>> head = torch.nn.Embedding(1000, 8, sparse=True)
     >>> optimizer = RowAdam(head.parameters(), lr=0.01)
@@ -43,7 +43,7 @@ class RowAdam(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
-        """Move what has a gradient; return what `closure` does, if it is given."""
+        """Take one step; return the loss that `closure` returns, if it is given."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -1,4 +1,4 @@
-"""A language model puts the answers of a tagger into order; never by default."""
+"""Answers of a tagger, reordered by a language model; only on request."""
 
 from umpteen.rerank.reranker import Reranker
 from umpteen.rerank.usage import Usage

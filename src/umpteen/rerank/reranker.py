@@ -22,24 +22,25 @@ _AT_ONCE = 4  # requests
 
 
 class Reranker:
-    """A tagger whose best answers a language model puts into order.
+    """A tagger whose best answers are reordered by a language model.
 
-    For each text, the tagger's best `n_candidates` labels go to a server that you name, with the
-    text, in one request. What the language model chooses comes first, in its order; the other
-    candidates follow in the tagger's order. Scores remain those of the tagger. A language model
-    can only choose among the candidates: nothing that a text says can add a label.
+    For each text, one request with the text and the tagger's best `n_candidates` labels is sent to
+    a server that you name. The labels that the language model chooses come first, in its order;
+    the other candidates follow in the tagger's order. Scores are those of the tagger. The language
+    model can only choose among the candidates: nothing that a text says can add a label.
 
-    Texts leave your machine if the server is elsewhere. If the server fails, answers nonsense, or
-    the budget is used up, a text gets the tagger's own order; `usage` counts that, and after three
-    faults in a row the rest of a call is not sent. Answers are cached.
+    Texts leave your machine if the server is elsewhere. If the server fails, if its answer is
+    unusable, or if the budget is used up, a text gets the tagger's own order, and `usage` counts a
+    fallback. After three faults in a row, the remaining texts of a call are not sent. Answers are
+    cached.
 
     Parameters
     ----------
     tagger : a fitted `Tagger`.
     url : address of a server with the chat API of OpenAI, such as "http://127.0.0.1:11434/v1".
-    model : name of the language model there.
+    model : name of the language model on that server.
     api_key : key that is sent to that server, and to no other.
-    n_candidates : labels per text that are sent.
+    n_candidates : number of labels that are sent with each text.
     instructions : replaces the instructions to the language model.
     timeout : seconds that a request may take.
     max_requests, max_tokens, max_seconds : budget of this object, over all calls.

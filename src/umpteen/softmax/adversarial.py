@@ -72,7 +72,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     By default, negatives of sparse rows are drawn by frequency. Those of dense rows are drawn from
     a small model of the data, `NoiseTree`, which prefers hard negatives. On dense rows it was one
     to two points more accurate on average; on words it was no better than frequency noise, and
-    slower (`docs/softmax.md` has the figures and their limits). The loss is a "sampled_softmax",
+    slower (`papers/adversarial/README.md` has the figures). The loss is a "sampled_softmax",
     which weights each negative by the inverse of its probability.
 
     `AdversarialSoftmax.paper()` is the method of Bamler and Mandt (2020): the tree alone, and

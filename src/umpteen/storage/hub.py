@@ -69,7 +69,7 @@ def download(address: HubAddress) -> Path:
         manifest = _fetch(hub, address, MANIFEST, address.revision)
         commit = manifest.parent.name
         if not _COMMIT.fullmatch(commit):
-            raise HubError(f"the Hub names no commit for {address}, but {commit!r}")
+            raise HubError(f"the Hub returned {commit!r} for {address}; expected a commit")
         folder = _home() / address.repository.replace("/", "--") / commit
         if folder.is_dir():
             return folder
@@ -111,7 +111,7 @@ def _check_sizes(
     found = {info.path: int(info.size) for info in infos if hasattr(info, "size")}
     for name, size in sizes.items():
         if name not in found:
-            reason = "no model was ever pushed there" if name == MANIFEST else "push it again"
+            reason = "it is not a model of umpteen" if name == MANIFEST else "push it again"
             error = ModelNotFoundError if name == MANIFEST else ModelCorruptError
             raise error(f"{address} has no file {name}: {reason}")
         if size is not None and found[name] != size:
@@ -174,7 +174,9 @@ def _explained(address: HubAddress) -> Iterator[None]:
         raise ModelNotFoundError(f"{address} has no model: {_first_line(problem)}") from problem
     except Exception as problem:
         if is_unreachable(problem) or isinstance(problem, errors.HfHubHTTPError):
-            raise HubError(f"the Hub refused {address}: {_first_line(problem)}") from problem
+            raise HubError(
+                f"{address} could not be downloaded: {_first_line(problem)}"
+            ) from problem
         raise
 
 

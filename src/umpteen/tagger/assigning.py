@@ -51,7 +51,8 @@ def _known(state: State, lists: list[list[str]]) -> list[list[str]]:
     if unknown:
         if not any(name in ids for labels in lists for name in labels):
             raise LabelsError(
-                f"the tagger knows none of the groups' labels, such as {min(unknown)!r}"
+                f"the tagger knows none of the groups' labels, such as {min(unknown)!r}: it "
+                "can only assign labels that it learned"
             )
         warnings.warn(
             "labels of groups that the tagger does not know are left out: "

@@ -31,9 +31,15 @@ def fit_groups(
     texts = check_texts(texts)
     named = check_named_groups(groups, group_labels, len(texts))
     if not any(named.labels):
-        raise LabelsError("no group has a label, so there is nothing to learn")
+        raise LabelsError(
+            "no group has a label, so there is nothing to learn; expected a list of label names "
+            "for at least one group"
+        )
     if isinstance(label_texts, Mapping):
-        raise ParameterError("label_texts do not go with groups, as Eagle does not learn from them")
+        raise ParameterError(
+            "label_texts cannot be used with groups, because Eagle does not learn from them: "
+            "leave them out"
+        )
     eagle = _eagle(tagger)
     if eagle.samples_per_label in ("auto", "count"):
         named.check_counts()
@@ -92,8 +98,8 @@ def _eagle(tagger: "Tagger") -> Eagle:
         return given
     if not isinstance(given, ExtremeClassifier):
         raise ParameterError(
-            f"groups need a classifier of umpteen to assign labels with; {type(given).__name__} "
-            "is none"
+            f"the classifier is a {type(given).__name__}; groups need a classifier of umpteen, "
+            "such as LabelTree(), to assign labels with"
         )
     return Eagle(given, random_state=tagger.random_state)
 

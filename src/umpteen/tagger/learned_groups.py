@@ -28,7 +28,7 @@ class LearnedGroups:
 
     def __str__(self) -> str:
         labels = {
-            "count": "each label as often as it is repeated",
+            "count": "how many texts have each label",
             "one": "which labels occur, each in one text",
         }.get(self.samples_per_label, "which labels occur")
         size = "1 text" if self.largest == 1 else f"at most {self.largest:,} texts"

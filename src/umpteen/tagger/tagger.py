@@ -190,11 +190,11 @@ class Tagger(BaseEstimator):
         a classifier that uses label texts can find them, too.
 
         If labels are known only for groups of texts, give `groups` and `group_labels` instead of
-        `labels`: the group of each text, and a dictionary with the label names of each group. A
-        name that is repeated in a group counts as often; otherwise it is only known that it occurs.
-        A group without labels says that its texts have none. The classifier then learns from the
-        labels that an `Eagle` assigns to texts, and probabilities are learned from validation
-        groups. `groups_` says what was understood.
+        `labels`: the group of each text, and a dictionary with the label names of each group. If
+        several texts of a group are known to have a label, repeat its name; if no name is repeated,
+        labels are only known to occur. If a group has no labels, its texts have none. The
+        classifier learns from the labels that an `Eagle` assigns to texts, and probabilities are
+        learned from validation groups. `groups_` says how the labels were understood.
         """
         check_parameters(self)
         check_language(self.language)
@@ -314,13 +314,13 @@ class Tagger(BaseEstimator):
     ) -> list[Tags]:
         """Return the labels of each text, out of those of its group: names and confidences.
 
-        The arguments are as in `fit`; the groups are new, and any fitted tagger can do this. A
-        confidence is the probability that the text has the label, given that somebody in its group
-        has it. A label goes to as many texts of the group as it is repeated; if it is only known
-        that it occurs, to the best text and to all whose confidence is 0.5 or more. With
-        `none_of_these`, a label goes to nobody if the probability that any text of the group has it
-        is lower. Labels that the tagger does not know are left out, with a warning. Without
-        calibration, confidences are made from the classifier's scores.
+        The arguments are as in `fit`, for new groups; any fitted tagger can do this. A confidence
+        is the probability that the text has the label, given that a text of its group has it. A
+        label is assigned to as many texts of the group as it is repeated. If it is only known to
+        occur, it is assigned to the best text and to all with a confidence of 0.5 or more. A label
+        is left out if the probability that any text of its group has it is below `none_of_these`.
+        Labels that the tagger does not know are left out, with a warning. Without calibration,
+        confidences are computed from the classifier's scores.
         """
         return assign_labels(self._state, texts, groups, group_labels, none_of_these)
 

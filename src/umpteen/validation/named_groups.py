@@ -35,8 +35,8 @@ class NamedGroups:
                 if (count := labels.count(label)) > size:
                     raise GroupsError(
                         f"the label {label!r} is {count} times in group {name!r}, which has "
-                        f"{_texts(size)}: repetitions are the number of texts that have the label. "
-                        "If yours are not, give each label once"
+                        f"{_texts(size)}: a repeated label says how many texts have it. If that is "
+                        "not what you mean, give each label once"
                     )
 
 
@@ -63,8 +63,7 @@ def check_named_groups(groups: Any, group_labels: Any, n_texts: int) -> NamedGro
     for name, labels, size in zip(names, lists, np.diff(members.indptr), strict=True):
         if size == 0 and labels:
             raise GroupsError(
-                f"group {name!r} has labels but no texts, so nobody can have its labels: leave it "
-                "out"
+                f"group {name!r} has labels but no texts to assign them to: leave it out"
             )
     return NamedGroups(names, members, lists)
 
@@ -116,7 +115,7 @@ def _in_order(group_labels: Any, names: list[Hashable]) -> list[list[str]]:
     if sparse.issparse(group_labels) or getattr(group_labels, "ndim", 1) == 2:
         raise LabelsError(
             "group_labels is a matrix; expected a dictionary from groups to lists of label names. "
-            "For matrices there is Eagle"
+            "For matrices, use Eagle"
         )
     if isinstance(group_labels, str | bytes) or not isinstance(group_labels, Iterable):
         raise LabelsError(

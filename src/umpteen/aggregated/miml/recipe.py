@@ -20,9 +20,9 @@ class MIMLRecipe(Recipe):
     loss : the paper does not name one. "list" treats the labels of a bag as drawn from the softmax
         of the bag's logits. "assigned" assigns a label that occurs c times in a bag to the c
         instances with its largest masked logits, where it competes with the other labels. "sigmoid"
-        asks of each label by itself whether it occurs in the bag, and ignores counts. "auto" is
+        asks for each label whether it occurs in the bag, and ignores counts. "auto" is
         "list" without a mask and "assigned" with one; each is the better one in large bags
-        (docs/multi-instance.md has the figures and the reason).
+        (papers/eagle/README.md has the figures and the reason).
     iterations : number of iterations of Algorithm 1, which embeds labels in the space of the
         instances. 20 is the paper's EAGLE. 0 is its EAGLE-0, which is better on bags of 50 and so
         the default.
