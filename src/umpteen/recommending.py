@@ -100,7 +100,7 @@ def recommend(
     """
     texts = check_texts(texts)
     lists = check_label_lists(labels, len(texts))
-    check_number(max_seconds, "max_seconds", 0)
+    check_number(max_seconds, "max_seconds")
     if not any(lists):
         raise LabelsError("no text has a label, so there is nothing to compare methods on")
     estimate = Tagger(random_state=random_state).estimate(texts, lists)
