@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix
 
 import umpteen as um
 from umpteen.errors import GroupsError, LabelsError, ParameterError
+from umpteen.tagger import assigning
 from umpteen.validation import check_named_groups
 
 SUBJECTS = {
@@ -287,3 +288,19 @@ def test_counts_of_many_labels_are_checked_in_no_time():
     started = time.perf_counter()
     check_named_groups(["a"], {"a": many}, n_texts=1).check_counts()
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 50])
+def test_large_groups_are_assigned_by_parts(fitted, monkeypatch, at_once):
+    texts, truth, groups = made_up(20, size=6, seed=3)
+    lists = [labels_of(groups, truth, presence) for presence in (True, False)]
+    tagger, _ = fitted
+    expected = [tagger.assign(texts, groups, given) for given in lists]
+    monkeypatch.setattr(assigning, "_AT_ONCE", at_once)
+    sizes, made = [], assigning.Claims
+    monkeypatch.setattr(
+        assigning, "Claims", lambda pair, *more: sizes.append(len(pair)) or made(pair, *more)
+    )
+    assert [tagger.assign(texts, groups, given) for given in lists] == expected
+    assert len(sizes) > 2
+    assert max(sizes) <= max(at_once, 6)  # all claims to one label are together
