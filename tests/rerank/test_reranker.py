@@ -329,3 +329,10 @@ def test_what_is_wrong_is_refused(server):
             reranker(server, **options)
     with pytest.raises(TextsError):
         reranker(server).predict(["a", None])
+
+
+def test_a_number_of_tokens_that_cannot_be_is_not_believed(server):
+    server.answer = says('{"labels": [3]}', usage={"total_tokens": 10**4200})
+    model = reranker(server)
+    assert model.predict("a text", k=1) == [LABELS[2]]
+    assert 0 < model.usage.tokens < 10_000

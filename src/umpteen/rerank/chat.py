@@ -16,6 +16,7 @@ INSTRUCTIONS = (
     '{"labels": [3, 1]}, using numbers of the list. Leave out labels that do not fit.'
 )
 _LARGEST_ANSWER = 1 << 20  # bytes
+_MOST_TOKENS = 1 << 40  # of a request; a number of thousands of digits cannot even be printed
 
 
 class Unusable(Exception):  # noqa: N818
@@ -141,4 +142,4 @@ def n_tokens(answer: dict[str, Any]) -> int | None:
     """Return how many tokens the server says that it used, or None."""
     usage = answer.get("usage")
     total = usage.get("total_tokens") if isinstance(usage, dict) else None
-    return total if type(total) is int and total >= 0 else None
+    return total if type(total) is int and 0 <= total < _MOST_TOKENS else None
