@@ -235,11 +235,33 @@ def test_no_answers_are_an_empty_table():
     ("answers", "more", "message"),
     [([("bread", 0.5)], {}, r"for one text, pass \[answer\]"),
      ([["bread"]], {}, r"expected pairs \(label, score\)"),
-     ([[("bread", 0.5)]], {"ids": [1, 2]}, "1 answers but 2 ids")],
+     ([[("bread", 0.5)]], {"ids": [1, 2]}, "1 answers but 2 ids"),
+     ([[("bread", 0.5)]], {"ids": "a"}, "expected one id for each sample"),
+     ([[("bread", 0.5)]], {"ids": 5}, "expected one id for each sample"),
+     ([[("bread", None)]], {}, "the score None"),
+     ([[("bread", "high")]], {}, "the score 'high'"),
+     ({"bread": 0.5}, {}, "a dict; expected a list"),
+     (None, {}, "expected a list of answers")],
 )  # fmt: skip
 def test_what_is_no_answer_is_refused(answers, more, message):
     with pytest.raises(UmpteenError, match=message):
         um.to_table(answers, **more)
+
+
+def test_answers_of_a_generator_are_a_table():
+    table = um.to_table(tags for tags in [[("bread", 0.5)], [("tea", 0.4)]])
+    assert {len(column) for column in table.values()} == {2}
+
+
+@pytest.mark.parametrize("column", [pa.array, pl.Series, list])
+def test_names_of_fields_are_not_labels(column):
+    with pytest.raises(LabelsError, match=r"labels\[0\] is .*expected a list of label names"):
+        check_label_lists(column([{"topic": "bread"}, {"topic": "tea"}]), 2)
+
+
+def test_one_text_in_an_array_is_not_its_characters():
+    with pytest.raises(TextsError, match="expected a list of texts"):
+        check_texts(np.array("a text"))
 
 
 def test_sparse_input_is_not_looked_at_as_a_column():

@@ -97,6 +97,12 @@ def test_bad_labels_are_refused(labels):
         um.recommend(TEXTS, labels)
 
 
+@pytest.mark.parametrize("seconds", [-1, float("nan"), "1"])
+def test_bad_seconds_are_refused(seconds):
+    with pytest.raises(um.errors.ParameterError, match="max_seconds"):
+        um.recommend(TEXTS, LABELS, max_seconds=seconds)
+
+
 def test_real_candidates_on_real_texts():
     found = um.recommend(TEXTS, LABELS, random_state=1)
     assert len(found.trials) == 3

@@ -1,9 +1,11 @@
 """Answers as a table, for pandas, polars, Arrow and other tools for data frames."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from umpteen.base import TopK
 from umpteen.errors import LabelsError, LabelsShapeError
@@ -41,6 +43,7 @@ def to_table(
     if isinstance(answers, TopK):
         count = _n_names(answers) if label_names is None else 0
         answers = answers.names(range(count) if label_names is None else label_names)
+    answers = _answers(answers)
     pairs = [_pair(tag, i) for i, tags in enumerate(answers) for tag in _tags(tags, i)]
     counts = [len(tags) for tags in answers]
     samples = np.repeat(np.arange(len(counts)), counts)
@@ -49,8 +52,24 @@ def to_table(
         sample=samples if ids is None else _chosen(ids, samples, len(counts)),
         rank=np.arange(1, len(samples) + 1) - first,
         label=[label for label, _ in pairs],
-        score=np.array([score for _, score in pairs], np.float64),
+        score=_scores([score for _, score in pairs]),
     )
+
+
+def _answers(answers: Any) -> list[Any]:
+    if isinstance(answers, str | Mapping) or not isinstance(answers, Iterable):
+        raise LabelsError(
+            f"answers is {answers!r:.60}, a {type(answers).__name__}; expected a list of answers, "
+            "as predict returns for several texts"
+        )
+    return list(answers)
+
+
+def _scores(scores: list[Any]) -> npt.NDArray[np.float64]:
+    for score in scores:
+        if isinstance(score, bool) or not isinstance(score, Real):
+            raise LabelsError(f"answers have the score {score!r:.60}; expected numbers")
+    return np.array(scores, np.float64)
 
 
 def _n_names(top: TopK) -> int:
@@ -73,7 +92,10 @@ def _pair(tag: Any, place: int) -> tuple[Any, float]:
 
 
 def _chosen(ids: Any, samples: Any, n_samples: int) -> list[Any]:
-    given = list(cells(ids, "ids", LabelsShapeError))
+    found = cells(ids, "ids", LabelsShapeError)
+    if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
+        raise LabelsShapeError(f"ids is {ids!r:.60}; expected one id for each sample")
+    given = list(found)
     if len(given) != n_samples:
         raise LabelsShapeError(
             f"{n_samples:,} answers but {len(given):,} ids; expected one id for each sample"

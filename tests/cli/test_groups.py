@@ -66,6 +66,10 @@ def test_fit_assign_and_describe(grouped, ask, call, tmp_path):
     out, _ = call("describe", new, "--group", "page", "--table")
     assert "20" in out
     assert "counts: some are repeated" in out
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs umpteen[parquet]")
+    call("assign", grouped / "model", new, "--group", "page", "-o", tmp_path / "found.parquet")
+    columns = parquet.read_table(tmp_path / "found.parquet").to_pydict()
+    assert columns["group"] == [row["page"] for row in rows]
     out, _ = call("assign", grouped / "model", new, "--group", "page", "--table")
     assert out.startswith("text")
 

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+from io import BytesIO
 
 import pytest
 from hypothesis import given, settings
@@ -190,3 +192,37 @@ def test_vocabularies_go_to_annif_and_back(tmp_path):
     found = um.data.read_vocabulary(tmp_path / "v.tsv")
     assert [concept.name for concept in found.values()] == ["dogs", "cats"]
     assert found[DOG].notation == "1.2"
+
+
+def test_no_document_of_a_folder_replaces_another(tmp_path):
+    ids = ["document-1", "../x", "a", "A", "a", "document-4"]
+    texts = [f"text {i}" for i in range(len(ids))]
+    write_annif(Samples(texts=texts, labels=[["u"]] * len(ids), ids=ids), tmp_path / "corpus")
+    found = read_annif(tmp_path / "corpus")
+    assert sorted(found.texts) == texts
+    assert len({name.casefold() for name in found.ids}) == len(ids)
+
+
+def test_names_that_are_not_utf_8_and_half_characters(tmp_path):
+    try:
+        (tmp_path / os.fsdecode(b"\xff.txt")).write_text("a text")
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    assert read_annif(tmp_path).ids == ["\ufffd"]
+    for content in ('{"text": "\\ud800"}', '{"text": "a", "document_id": "\\udfff"}'):
+        (tmp_path / "a.json").write_text(content)
+        with pytest.raises(DataFormatError, match="half a character"):
+            read_annif(tmp_path)
+
+
+def test_subjects_that_are_no_file_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("a text")
+    (tmp_path / "a.tsv").mkdir()
+    with pytest.raises(DataFormatError, match="not a regular file"):
+        read_annif(tmp_path)
+
+
+def test_labels_that_begin_late_are_warned_of():
+    content = b"a text of some words\n" * 20_000 + b"another\t<http://example.org/1>\n"
+    with pytest.warns(UserWarning, match="first 20,000 texts have no tab"):
+        assert len(read_annif(BytesIO(content))) == 20_001

@@ -552,3 +552,51 @@ def test_a_cascade_begins_with_the_groups_and_labels_that_are_frequent():
 def test_counts_of_other_labels_are_refused():
     with pytest.raises(LabelsShapeError, match=r"\(23,\)"):
         heads.Full(DIM, N_LABELS).init_bias(np.ones(22))
+
+
+@pytest.mark.parametrize("several", SEVERAL)
+@pytest.mark.parametrize("value", [0.5, -1.0, float("nan")])
+def test_indicators_of_other_values_are_refused(several, value):
+    """Each of these values counted as a label."""
+    head, indicator = SEVERAL[several](), np.zeros((4, N_LABELS), np.float32)
+    indicator[:, 2] = value
+    dense = torch.from_numpy(indicator)
+    for labels in (dense, dense.to_sparse(), csr_matrix(indicator)):
+        with pytest.raises(LabelsError, match="values other than 0 and 1"):
+            head(features(4), labels)
+
+
+@pytest.mark.parametrize("labels", [None, ["a"] * 4, [[0], [1, 2], [3], [4]]])
+def test_labels_that_are_no_tensor_are_refused(head, labels):
+    with pytest.raises(LabelsError, match="no tensor"):
+        head(features(4), labels)
+
+
+def test_features_that_are_no_tensor_are_refused(head):
+    with pytest.raises(FeaturesError, match="expected a tensor"):
+        head(features(4).numpy(), classes(4))
+    with pytest.raises(FeaturesError, match="expected a tensor"):
+        head.topk(features(4).numpy(), 2)
+
+
+def test_sparse_labels_of_tokens_are_refused(head):
+    with pytest.raises(LabelsShapeError, match="sparse labels have shape"):
+        head(features(1, 4), torch.eye(4, N_LABELS)[None].to_sparse())
+
+
+@pytest.mark.parametrize("name", ["full", "full-bce", "product", "cascade"])
+@pytest.mark.parametrize(
+    "more", [(float("nan"),), (-1.0,), (float("inf"),), (1.0, -1), (1, np.nan)]
+)
+def test_counts_that_are_no_counts_are_refused(name, more):
+    value, *n_samples = more
+    with pytest.raises(LabelsError, match="negative or not finite"):
+        ALL[name]().init_bias([value] * N_LABELS, *n_samples)
+
+
+@pytest.mark.parametrize("name", ["product", "cascade", "powerset"])
+def test_damaged_settings_of_weights_are_refused(name):
+    head = ALL[name]()
+    weights = head.state_dict() | {"_extra_state": torch.zeros(9, dtype=torch.uint8)}
+    with pytest.raises(ParameterError, match="settings"):
+        head.load_state_dict(weights)

@@ -1,6 +1,7 @@
 """A language model may reorder what a tagger answers, and can do no harm beyond that."""
 
 import json
+import os
 import socket
 import threading
 import time
@@ -176,6 +177,87 @@ def test_the_key_goes_to_the_server_and_is_not_shown(server):
     assert "hush" not in repr(model)
 
 
+@pytest.mark.parametrize("key", ["hush-hush\n", "hush hush", "hush\u00e9", b"hush", "hush\r\nX: y"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(server, key):
+    with pytest.raises(ParameterError, match="api_key") as caught:
+        reranker(server, api_key=key)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:hush@127.0.0.1/v1", "http://127.0.0.1/v1?key=hush", "http://127.0.0.1/#hush"]
+)
+def test_a_url_with_a_secret_is_refused_and_not_shown(url):
+    with pytest.raises(ParameterError, match="api_key") as caught:
+        um.Reranker(Stub(), url=url, model="tiny")
+    assert "hush" not in str(caught.value)
+
+
+class Dripping:
+    """A server that never ends: it sends the same piece again and again."""
+
+    def __init__(self, first, piece):
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._first, self._piece = first, piece
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self._listening.getsockname()[1]}/v1"
+
+    def _serve(self):
+        client, _ = self._listening.accept()
+        try:
+            client.sendall(self._first)
+            for _ in range(300):  # half a minute
+                client.sendall(self._piece)
+                time.sleep(0.1)
+        except OSError:
+            pass
+        finally:
+            client.close()
+            self._listening.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "piece"),
+    [(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b" "),
+     (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"),
+     (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+     (b"", b"H")],
+    ids=["body", "head", "continue", "status"],
+)  # fmt: skip
+def test_a_timeout_is_of_the_whole_request(first, piece):
+    model = reranker(Dripping(first, piece), timeout=0.5)
+    started = time.monotonic()
+    assert model.predict("a text", k=2) == LABELS[:2]
+    assert time.monotonic() - started < 5
+    assert "within 0.5 s" in model.usage.last_fault
+
+
+def test_answers_of_one_server_are_not_those_of_another(server, tmp_path):
+    reranker(server, cache=tmp_path).predict("a text")
+    other = FakeServer()
+    other.answer = says('{"labels": [4]}')
+    assert reranker(other, cache=tmp_path).predict("a text", k=1) == [LABELS[3]]
+    other.shutdown()
+    other.server_close()
+
+
+def test_a_pipe_in_the_cache_is_not_waited_for(server, tmp_path):
+    reranker(server, cache=tmp_path).predict("a text")
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    os.mkfifo(path)
+    waiting = threading.Thread(
+        target=reranker(server, cache=tmp_path).predict, args=["a text"], daemon=True
+    )
+    waiting.start()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    assert len(server.asked) == 2
+
+
 def test_requests_are_limited(server):
     model = reranker(server, max_requests=2)
     found = model.predict([f"text {i}" for i in range(5)], k=1)
@@ -236,8 +318,21 @@ def test_a_url_is_needed(url):
 
 
 def test_what_is_wrong_is_refused(server):
-    for options in ({"n_candidates": 1}, {"n_candidates": -1}, {"timeout": 0}):
+    for options in (
+        {"n_candidates": 1},
+        {"n_candidates": -1},
+        {"timeout": 0},
+        {"timeout": float("nan")},
+        {"timeout": "30"},
+    ):
         with pytest.raises(ParameterError):
             reranker(server, **options)
     with pytest.raises(TextsError):
         reranker(server).predict(["a", None])
+
+
+def test_a_number_of_tokens_that_cannot_be_is_not_believed(server):
+    server.answer = says('{"labels": [3]}', usage={"total_tokens": 10**4200})
+    model = reranker(server)
+    assert model.predict("a text", k=1) == [LABELS[2]]
+    assert 0 < model.usage.tokens < 10_000

@@ -443,3 +443,10 @@ def test_label_texts_of_a_ranker(change):
     folder, state = _ranked()
     TAMPERED[change](folder, state)
     assert end(folder) == "refused"
+
+
+@pytest.mark.parametrize("length", [0.0, -1.0, {"float": "nan"}, {"float": "inf"}])
+def test_length_of_features_that_rates_are_divided_by(length):
+    folder = opened(um.AdversarialSoftmax(epochs=1, verbose=False).fit(X, Y))
+    folder.manifest["model"]["object"]["state"]["feature_length_"] = length
+    assert end(folder) == "refused"

@@ -1,11 +1,14 @@
 """A tagger that learns from groups: people have labels per page, and want them per paragraph."""
 
+import time
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 import umpteen as um
 from umpteen.errors import GroupsError, LabelsError, ParameterError
+from umpteen.tagger import assigning
 from umpteen.validation import check_named_groups
 
 SUBJECTS = {
@@ -223,6 +226,7 @@ IMPOSSIBLE = {
     "too short": (["a"], {"a": ["x"]}, GroupsError, "2 texts but groups has 1 entries"),
     "None": (["a", None], {"a": ["x"]}, GroupsError, r"text 1 has no group \(None\)"),
     "NaN": (["a", np.nan], {"a": ["x"]}, GroupsError, "text 1 has no group"),
+    "NaT": (["a", np.datetime64("NaT")], {"a": ["x"]}, GroupsError, "text 1 has no group"),
     "dictionary": (["a", {}], {"a": ["x"]}, GroupsError, "expected the name of a group"),
     "unknown group": (["a", "b"], {"a": ["x"]}, GroupsError, "'b' is not in group_labels .*empty"),
     "without texts": (["a", "a"], {"a": ["x"], "b": ["x"]}, GroupsError, "'b', but no text is in"),
@@ -239,6 +243,12 @@ IMPOSSIBLE = {
         GroupsError,
         "'x' is 2 times in group 'a'",
     ),
+    "labels as a dictionary": (
+        ["a", "b"],
+        [{"x": 1}, {"y": 1}],
+        LabelsError,
+        "dict; expected a list",
+    ),
     "rows of a matrix": ([[0], [1]], [[1, 0, 0], [0, 1, 1]], LabelsError, "looks like a matrix"),
 }
 
@@ -253,3 +263,44 @@ def test_impossible_groups_are_refused(case):
 def test_pairs_of_0_and_1_as_labels_of_groups_are_warned_of():
     with pytest.warns(UserWarning, match="read as the names '0' and '1'"):
         check_named_groups(["a", "b"], [[1, 0], [0, 1]], n_texts=2)
+
+
+def test_a_group_twice_in_a_series_is_refused():
+    pd = pytest.importorskip("pandas", reason="needs umpteen[test]")
+    twice = pd.Series([["x"], ["y"], ["z"]], index=["a", "b", "a"])
+    with pytest.raises(GroupsError, match="has the group 'a' twice"):
+        check_named_groups(["a", "b"], twice, n_texts=2)
+    with pytest.raises(GroupsError, match="text 1 has no group"):
+        check_named_groups(["a", pd.NA], [["x"], ["y"]], n_texts=2)
+
+
+def test_groups_of_arrow_are_names():
+    pa = pytest.importorskip("pyarrow", reason="needs umpteen[parquet]")
+    found = check_named_groups(pa.array(["a", "b"]), {"a": ["x"], "b": ["y"]}, n_texts=2)
+    assert found.names == ["a", "b"]
+    with pytest.raises(GroupsError, match="text 1 has no group"):
+        check_named_groups(pa.array(["a", None]), [["x"], ["y"]], n_texts=2)
+
+
+def test_counts_of_many_labels_are_checked_in_no_time():
+    """Each label was counted anew: 32 s for 30,000 labels of one text."""
+    many = [str(i) for i in range(30_000)]
+    started = time.perf_counter()
+    check_named_groups(["a"], {"a": many}, n_texts=1).check_counts()
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 50])
+def test_large_groups_are_assigned_by_parts(fitted, monkeypatch, at_once):
+    texts, truth, groups = made_up(20, size=6, seed=3)
+    lists = [labels_of(groups, truth, presence) for presence in (True, False)]
+    tagger, _ = fitted
+    expected = [tagger.assign(texts, groups, given) for given in lists]
+    monkeypatch.setattr(assigning, "_AT_ONCE", at_once)
+    sizes, made = [], assigning.Claims
+    monkeypatch.setattr(
+        assigning, "Claims", lambda pair, *more: sizes.append(len(pair)) or made(pair, *more)
+    )
+    assert [tagger.assign(texts, groups, given) for given in lists] == expected
+    assert len(sizes) > 2
+    assert max(sizes) <= max(at_once, 6)  # all claims to one label are together

@@ -1,5 +1,6 @@
 """Confidences of a group's labels are posteriors: wrong ones mislead whoever trusts them."""
 
+import time
 from itertools import product
 
 import numpy as np
@@ -65,3 +66,17 @@ def test_certainty_gives_numbers(p, exact):
 def test_more_than_there_are_is_all():
     claims = Claims.of(np.zeros(2, int), np.zeros(2, int), csr_matrix([[3.0]]), exact=True)
     assert claims.shares(np.array([0.3, 0.1])).tolist() == [1, 1]
+
+
+def test_one_large_count_does_not_take_the_time_of_all_claims():
+    """Every claim was computed again for each text of the largest count."""
+    n_large, n_small = 2_000, 300_000
+    pair = np.r_[np.zeros(n_large, np.int64), 1 + np.arange(n_small) // 3]
+    counts = np.r_[n_large / 2, np.ones(n_small // 3)]
+    p = np.random.default_rng(0).uniform(0.01, 0.9, len(pair))
+    started = time.perf_counter()
+    shares = Claims(pair, counts, exact=True).shares(p)
+    assert time.perf_counter() - started < 5
+    np.testing.assert_allclose(np.bincount(pair, shares)[1:], 1)
+    alone = Claims(pair[:n_large], counts[:1], exact=True).shares(p[:n_large])
+    np.testing.assert_array_equal(shares[:n_large], alone)

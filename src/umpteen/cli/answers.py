@@ -17,8 +17,8 @@ def write_answers(
 ) -> None:
     """Write answers to a file, which is there as a whole or not at all.
 
-    A name that ends in .parquet or .pq gets a row per text, with the columns `id` and `text`
-    where there are such, `labels` and `scores`; any other gets a line of JSON per text.
+    A name that ends in .parquet or .pq gets a row per text, with the columns `id`, `group` and
+    `text` where there are such, `labels` and `scores`; any other gets a line of JSON per text.
     """
     with open_sink(path) as sink:
         if path.name.lower().endswith(_PARQUET):
@@ -33,7 +33,7 @@ def _write_parquet(records: Iterator[dict[str, Any]], sink: Any) -> None:
     part = list(islice(records, _ROWS_AT_ONCE))
     first = part[0] if part else {"id": None, "text": None}
     text = arrow.large_string()
-    columns = [(name, text) for name in ("id", "text") if first[name] is not None]
+    columns = [(name, text) for name in ("id", "group", "text") if first.get(name) is not None]
     lists = [("labels", arrow.list_(text)), ("scores", arrow.list_(arrow.float64()))]
     schema = arrow.schema([*columns, *lists])
     with parquet.ParquetWriter(sink, schema) as writer:

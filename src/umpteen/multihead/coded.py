@@ -33,7 +33,11 @@ class SettledHead(Head):
         return torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: Tensor) -> None:
-        found, own = json.loads(bytes(state.tolist())), self.settings()
+        own = self.settings()
+        try:
+            found = json.loads(bytes(state.tolist()))
+        except (ValueError, TypeError, RecursionError):
+            found = "settings that are damaged"
         if found != own:
             raise ParameterError(
                 f"these weights are of a {type(self).__name__} with {found}, but this one has "

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from umpteen.errors import LabelsShapeError
+from umpteen.errors import LabelsError, LabelsShapeError
 
 
 def frequencies_of(counts: Any, n_samples: int | None, n_labels: int) -> Tensor:
@@ -21,6 +21,10 @@ def frequencies_of(counts: Any, n_samples: int | None, n_labels: int) -> Tensor:
         raise LabelsShapeError(
             f"counts have shape {tuple(found.shape)}; expected ({n_labels:,},), the number of "
             "training samples of each label"
+        )
+    if not bool(((found >= 0) & found.isfinite()).all()) or not (n_samples or 0) >= 0:
+        raise LabelsError(
+            "counts or n_samples are negative or not finite; expected numbers of training samples"
         )
     total = float(found.sum()) if n_samples is None else float(n_samples)
     return (found.clamp(0, total) + 0.5) / (total + 1)

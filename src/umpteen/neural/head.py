@@ -110,6 +110,11 @@ class Head(nn.Module, ABC):
 
     def _rows(self, features: Tensor) -> Tensor:
         """Features of any leading shape as `(n, in_features)`."""
+        if not isinstance(features, Tensor):
+            raise FeaturesError(
+                f"features are a {type(features).__name__}; expected a tensor of PyTorch: "
+                "torch.as_tensor(features)"
+            )
         if features.dim() < 2 or features.shape[-1] != self.in_features:
             raise FeaturesError(
                 f"features have shape {tuple(features.shape)}; this head was made for "

@@ -21,9 +21,7 @@ def as_targets(
     elif issparse(labels):
         targets = _of_scipy(labels, n_labels, device)
     else:
-        targets = _of_tensor(
-            torch.as_tensor(labels, device=device), leading, n_labels, ignore_index
-        )
+        targets = _of_tensor(_tensor(labels, device), leading, n_labels, ignore_index)
     if len(targets) != prod(leading):
         raise LabelsError(
             f"features of {prod(leading):,} samples came with labels of {len(targets):,}: "
@@ -31,6 +29,18 @@ def as_targets(
         )
     check_range(targets.labels, n_labels)
     return targets
+
+
+def _tensor(labels: Any, device: torch.device) -> Tensor:
+    try:
+        return torch.as_tensor(labels, device=device)
+    except (TypeError, ValueError, RuntimeError) as problem:
+        if isinstance(labels, Tensor):
+            raise
+        raise LabelsError(
+            f"labels are {labels!r:.60}, which is no tensor ({problem!s:.80}): give label ids, "
+            "lists of several ids filled up to one length with ignore_index, or an indicator"
+        ) from None
 
 
 def check_range(labels: Any, n_labels: int) -> None:
@@ -53,6 +63,7 @@ def _of_scipy(labels: Any, n_labels: int, device: torch.device) -> Targets:
     labels = csr_matrix(labels, copy=True)
     labels.sum_duplicates()
     labels.eliminate_zeros()
+    _check_indicator(torch.from_numpy(labels.data))
     return Targets.of(labels, device)
 
 
@@ -61,6 +72,11 @@ def _of_tensor(labels: Tensor, leading: Sequence[int], n_labels: int, ignore_ind
     is_ids = not (labels.is_floating_point() or labels.dtype == torch.bool)
     if labels.layout != torch.strided:
         _check_width(shape[-1], n_labels)
+        if len(shape) != 2:
+            raise LabelsShapeError(
+                f"sparse labels have shape {shape}; expected (n, {n_labels:,}), with a row for "
+                "each sample of the batch"
+            )
         return _of_sparse(labels)
     if shape == expected and is_ids:
         return Targets.of_classes(labels.reshape(-1).long(), ignore_index)
@@ -74,6 +90,7 @@ def _of_tensor(labels: Tensor, leading: Sequence[int], n_labels: int, ignore_ind
     flat = labels.reshape(prod(leading), shape[-1])
     if not is_ids:
         _check_width(shape[-1], n_labels)
+        _check_indicator(flat)
         return Targets.of_indicator(flat)
     if not torch.compiler.is_compiling():
         _check_not_an_indicator(flat, n_labels)
@@ -83,6 +100,7 @@ def _of_tensor(labels: Tensor, leading: Sequence[int], n_labels: int, ignore_ind
 def _of_sparse(labels: Tensor) -> Targets:
     """Of a sparse indicator in any of PyTorch's layouts."""
     labels = labels.to_sparse_coo().coalesce()
+    _check_indicator(labels.values())
     rows, columns = labels.indices()[:, labels.values() != 0]
     counts = torch.bincount(rows, minlength=labels.shape[0])
     return Targets(torch.nn.functional.pad(counts.cumsum(0), (1, 0)), columns)
@@ -93,6 +111,17 @@ def _check_width(width: int, n_labels: int) -> None:
         raise LabelsShapeError(
             f"labels have a column for each of {width:,} labels, but this head was made for "
             f"{n_labels:,}: give an indicator (n, {n_labels:,}), or label ids"
+        )
+
+
+def _check_indicator(values: Tensor) -> None:
+    """Refuse NaN, negative numbers and shares: each would count as a label."""
+    if not values.is_floating_point() or torch.compiler.is_compiling():
+        return
+    if not bool(((values == 0) | (values >= 1)).all()):
+        raise LabelsError(
+            "the indicator of labels has values other than 0 and 1: shares of labels (soft labels) "
+            "cannot be learned; pass labels > 0.5, or whatever makes a label relevant"
         )
 
 

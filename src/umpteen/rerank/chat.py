@@ -1,12 +1,13 @@
 """One question to a server with the chat API of OpenAI, and what its answer may say."""
 
 import json
-import urllib.request
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request
 
 from umpteen.errors import ParameterError
+from umpteen.rerank.opening import Deadline, opened
 
 INSTRUCTIONS = (
     "You are given a document and a numbered list of candidate labels for it. Choose the labels "
@@ -15,31 +16,41 @@ INSTRUCTIONS = (
     '{"labels": [3, 1]}, using numbers of the list. Leave out labels that do not fit.'
 )
 _LARGEST_ANSWER = 1 << 20  # bytes
+_MOST_TOKENS = 1 << 40  # of a request; a number of thousands of digits cannot even be printed
 
 
 class Unusable(Exception):  # noqa: N818
     """An answer that cannot be used, and why."""
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The key goes to the server that was named, and to no other."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-_opener = urllib.request.build_opener(_NoRedirects)
-
-
 def check_url(url: str) -> str:
     """Return the address of the server without a slash at its end."""
-    address = urlsplit(url) if isinstance(url, str) else urlsplit("")
+    try:
+        address = urlsplit(url) if isinstance(url, str) else urlsplit("")
+    except ValueError:
+        address = urlsplit("")
+    if "@" in address.netloc or address.query or address.fragment:
+        raise ParameterError(  # without the url, which may be secret
+            "url has a password, a query or a fragment, which are not sent: expected an address "
+            "such as http://127.0.0.1:11434/v1, and the key as api_key="
+        )
     if address.scheme not in ("http", "https") or not address.hostname:
         raise ParameterError(
             f"url={url!r} is not possible: expected the address of a server with the chat API of "
             "OpenAI, such as http://127.0.0.1:11434/v1"
         )
     return url.rstrip("/")
+
+
+def check_key(api_key: str | None) -> str | None:
+    """Return the key, if a header can hold it; an error does not show it."""
+    fits = isinstance(api_key, str) and api_key.isascii() and api_key.isprintable()
+    if api_key is not None and (not fits or " " in api_key):
+        raise ParameterError(
+            "api_key has a space, a line end or a character beyond ASCII, or is no text: pass it "
+            "as it was given to you, read from a file with .strip()"
+        )
+    return api_key
 
 
 def question(model: str, instructions: str, text: str, candidates: Sequence[str]) -> dict[str, Any]:
@@ -73,9 +84,16 @@ def ask(url: str, body: dict[str, Any], api_key: str | None, timeout: float) -> 
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     data = json.dumps(body).encode()
-    request = urllib.request.Request(f"{url}/chat/completions", data, headers)  # noqa: S310
-    with _opener.open(request, timeout=timeout) as response:
-        content = response.read(_LARGEST_ANSWER + 1)
+    request = Request(f"{url}/chat/completions", data, headers)  # noqa: S310
+    with Deadline(timeout) as deadline:
+        try:
+            with opened(request, deadline, timeout) as response:
+                content = response.read(_LARGEST_ANSWER + 1)
+        except Exception:
+            if not deadline.is_over:
+                raise
+        if deadline.is_over:
+            raise Unusable(f"the server did not answer within {timeout:g} s")
     if len(content) > _LARGEST_ANSWER:
         raise Unusable("the answer is longer than a megabyte")
     try:
@@ -124,4 +142,4 @@ def n_tokens(answer: dict[str, Any]) -> int | None:
     """Return how many tokens the server says that it used, or None."""
     usage = answer.get("usage")
     total = usage.get("total_tokens") if isinstance(usage, dict) else None
-    return total if type(total) is int and total >= 0 else None
+    return total if type(total) is int and 0 <= total < _MOST_TOKENS else None

@@ -8,10 +8,19 @@ from typing import Any
 
 from umpteen.errors import ParameterError
 from umpteen.rerank.cache import AnswerCache
-from umpteen.rerank.chat import INSTRUCTIONS, Unusable, ask, check_url, chosen, n_tokens, question
+from umpteen.rerank.chat import (
+    INSTRUCTIONS,
+    Unusable,
+    ask,
+    check_key,
+    check_url,
+    chosen,
+    n_tokens,
+    question,
+)
 from umpteen.rerank.usage import Budget, Usage, estimated_tokens
 from umpteen.tagger import Tagger
-from umpteen.validation import check_count, check_k, check_texts
+from umpteen.validation import check_count, check_k, check_number, check_texts
 
 Tags = list[tuple[str, float]]
 
@@ -62,7 +71,7 @@ class Reranker:
         max_seconds: float | None = None,
         cache: str | PathLike[str] | None = None,
     ) -> None:
-        if timeout <= 0:
+        if check_number(timeout, "timeout") <= 0:
             raise ParameterError(f"timeout={timeout!r} is not possible: use seconds above 0")
         if check_count(n_candidates, "n_candidates") < 2:
             raise ParameterError(f"n_candidates={n_candidates!r} has no order: use 2 or more")
@@ -72,9 +81,9 @@ class Reranker:
         self.n_candidates = n_candidates
         self.instructions = instructions
         self.timeout = timeout
-        self._api_key = api_key
+        self._api_key = check_key(api_key)
         self._budget = Budget(max_requests, max_tokens, max_seconds)
-        self._cache = AnswerCache(cache)
+        self._cache = AnswerCache(self.url, cache)
 
     def __repr__(self) -> str:
         return f"Reranker({self.tagger!r}, url={self.url!r}, model={self.model!r})"

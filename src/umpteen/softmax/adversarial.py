@@ -153,7 +153,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     noise_: Annotated[Noise, Given("features", "labels")]
     scores_: Annotated[DenseScores | SparseScores, Given("features", "labels")]
     counts_: Annotated[npt.NDArray[np.int64], Shape("labels")]
-    feature_length_: float
+    feature_length_: Annotated[float, Within(1e-60, 1e60)]
     frequency_discount_: float
     temperature_: Annotated[float, Within(1e-3, 1e3)]
     prior_weight_: Annotated[float, Within(-1e3, 1e3)]

@@ -1,6 +1,7 @@
 """Which texts of new groups have the groups' labels."""
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
+from umpteen.base import TopK
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.tagger.calibration import RANKS
 from umpteen.tagger.grouped import count_matrix
@@ -15,6 +17,7 @@ from umpteen.tagger.state import State
 from umpteen.tagger.whose_labels import Claims, FloatArray, IntArray
 from umpteen.validation import check_named_groups, check_number, check_texts
 
+_AT_ONCE = 2**22  # claims in memory: a group of 20,000 texts and labels has 400 million
 _RATHER = 0.5  # from which share on a second text has the label, too
 
 Tags = list[tuple[str, float]]
@@ -35,13 +38,17 @@ def assign_labels(
     if exact:
         named.check_counts()
     counts = count_matrix(state.label_names, _known(state, named.labels))
-    group, text, label = _candidates(named.members, counts)
-    claims = Claims.of(group, label, counts, exact)
-    p = _probabilities(state, texts, text, label)
-    shares = claims.shares(p)
-    chosen = _winners(claims, shares) | (not exact and shares >= _RATHER)
-    chosen &= claims.occurs(p)[claims.pair] >= least
-    return _named(state, len(texts), text[chosen], label[chosen], shares[chosen])
+    X = state.features(texts)
+    top = state.scores(X, RANKS)
+    found: list[tuple[IntArray, IntArray, FloatArray]] = []
+    for pairs in _blocks(named.members, counts):
+        text, label, claims = _claims(named.members, counts, pairs, exact)
+        p = _probabilities(state, X, top, text, label)
+        shares = claims.shares(p)
+        chosen = _winners(claims, shares) | (not exact and shares >= _RATHER)
+        chosen &= claims.occurs(p)[claims.pair] >= least
+        found.append((text[chosen], label[chosen], shares[chosen]))
+    return _named(state, len(texts), found)
 
 
 def _known(state: State, lists: list[list[str]]) -> list[list[str]]:
@@ -62,28 +69,47 @@ def _known(state: State, lists: list[list[str]]) -> list[list[str]]:
     return [[name for name in labels if name in ids] for labels in lists]
 
 
-def _candidates(members: csr_matrix, counts: csr_matrix) -> tuple[IntArray, IntArray, IntArray]:
-    """Group, text and label of each claim: every text of a group may have each of its labels."""
-    group_of_pair = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+def _blocks(members: csr_matrix, counts: csr_matrix) -> Iterator[slice]:
+    """Yield pairs of group and label, some at a time: a large group has many claims to each."""
+    sizes = np.diff(members.indptr)[_group_of_pair(counts)].astype(np.int64)
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        done = ends[first] - sizes[first]
+        last = max(first + 1, int(np.searchsorted(ends, done + _AT_ONCE, "right")))
+        yield slice(first, last)
+        first = last
+
+
+def _claims(
+    members: csr_matrix, counts: csr_matrix, pairs: slice, exact: bool
+) -> tuple[IntArray, IntArray, Claims]:
+    """Text and label of each claim: every text of a group may have each of its labels."""
+    group_of_pair = _group_of_pair(counts)[pairs]
     sizes = np.diff(members.indptr)[group_of_pair].astype(np.int64)
     starts = np.cumsum(sizes) - sizes
     place = np.arange(sizes.sum()) - np.repeat(starts, sizes)
-    group = np.repeat(group_of_pair, sizes)
-    text = members.indices[members.indptr[group] + place].astype(np.int64)
-    return group, text, np.repeat(counts.indices, sizes).astype(np.int64)
+    pair = np.repeat(np.arange(len(sizes)), sizes)
+    text = members.indices[members.indptr[group_of_pair[pair]] + place].astype(np.int64)
+    label = counts.indices[pairs][pair].astype(np.int64)
+    return text, label, Claims(pair, counts.data[pairs].astype(np.float64), exact)
 
 
-def _probabilities(state: State, texts: list[str], text: IntArray, label: IntArray) -> FloatArray:
+def _group_of_pair(counts: csr_matrix) -> IntArray:
+    return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+
+
+def _probabilities(
+    state: State, X: csr_matrix, top: TopK, text: IntArray, label: IntArray
+) -> FloatArray:
     """The probability of each claim without the groups; without calibration, its score."""
-    X = state.features(texts)
     asked = csr_matrix(
-        (np.ones(len(text), np.float32), (text, label)), shape=(len(texts), len(state.label_names))
+        (np.ones(len(text), np.float32), (text, label)), shape=(X.shape[0], len(state.label_names))
     )
     asked.data[:] = 1
     scores = state.classifier.score_labels(X, asked)
     place = np.searchsorted(_keys(scores), text * scores.shape[1] + label)
     own = scores.data[place].astype(np.float64)
-    top = state.scores(X, RANKS)
     if state.calibration is not None:
         p = state.calibration.of_scores(own, text, top)
     else:
@@ -103,12 +129,13 @@ def _winners(claims: Claims, shares: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _named(
-    state: State, n_texts: int, text: IntArray, label: IntArray, shares: FloatArray
+    state: State, n_texts: int, parts: list[tuple[IntArray, IntArray, FloatArray]]
 ) -> list[Tags]:
     """Names and confidences, best first; a label of several groups has its best one."""
     found: list[dict[int, float]] = [{} for _ in range(n_texts)]
-    for i, own, share in zip(text.tolist(), label.tolist(), shares.tolist(), strict=True):
-        found[i][own] = max(found[i].get(own, 0.0), round(share, 6))
+    for part in parts:
+        for i, own, share in zip(*(each.tolist() for each in part), strict=True):
+            found[i][own] = max(found[i].get(own, 0.0), round(share, 6))
     names = state.label_names.names
     return [
         [

@@ -68,12 +68,17 @@ class Claims:
         odds = p / (1 - p)
         n_claims = np.bincount(self.pair[self.pair >= 0], minlength=len(self.counts))
         counts = self._of_pair(np.minimum(self.counts, n_claims))
-        found = np.zeros_like(p)
-        for n in range(1, int(counts.max(initial=0)) + 1):
-            weights = odds * np.maximum(1 - found, 0)
-            total = np.maximum(self._of_pair(self.total(weights)), np.finfo(np.float64).tiny)
-            found = np.where(counts >= n, np.minimum(n * weights / total, 1.0), found)
-        return np.where(counts >= self._of_pair(n_claims.astype(np.float64)), 1.0, found)
+        is_everyone = counts >= self._of_pair(n_claims.astype(np.float64))
+        found, left = np.zeros_like(p), np.flatnonzero((self.pair >= 0) & ~is_everyone)
+        for n in range(1, int(counts[left].max(initial=0)) + 1):
+            if n & (n - 1) == 0:  # at 1, 2, 4, ...: go on without claims that are done
+                left = left[counts[left] >= n]
+                _, place = np.unique(self.pair[left], return_inverse=True)
+            weights = odds[left] * np.maximum(1 - found[left], 0)
+            total = np.maximum(np.bincount(place, weights)[place], np.finfo(np.float64).tiny)
+            more = np.minimum(n * weights / total, 1.0)
+            found[left] = np.where(counts[left] >= n, more, found[left])
+        return np.where(is_everyone, 1.0, found)
 
     def _of_pair(self, values: FloatArray) -> FloatArray:
         """The value of each claim's pair; 1 for claims to no pair."""

@@ -1,5 +1,6 @@
 """Groups of texts and their labels, both by name."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import GroupsError, LabelsError
+from umpteen.validation.columns import cells, is_missing
 from umpteen.validation.groups import check_groups
 from umpteen.validation.texts import check_not_rows, every_name
 
@@ -31,8 +33,8 @@ class NamedGroups:
         for name, labels, size in zip(
             self.names, self.labels, np.diff(self.members.indptr).tolist(), strict=True
         ):
-            for label in labels if len(labels) > size else ():
-                if (count := labels.count(label)) > size:
+            for label, count in Counter(labels if len(labels) > size else ()).items():
+                if count > size:
                     raise GroupsError(
                         f"the label {label!r} is {count} times in group {name!r}, which has "
                         f"{_texts(size)}: a repeated label says how many texts have it. If that is "
@@ -77,7 +79,7 @@ def _members(groups: Any, n_texts: int) -> tuple[list[Hashable], csr_matrix]:
     if sparse.issparse(groups) or getattr(groups, "ndim", 1) == 2:
         members = check_groups(groups, n_samples=n_texts)
         return list(range(members.shape[0])), members
-    rows = list(groups)
+    rows = list(cells(groups, "groups", GroupsError))
     if any(isinstance(row, list | set | np.ndarray) for row in rows):
         members = check_groups(rows, n_samples=n_texts)
         return list(range(members.shape[0])), members
@@ -94,7 +96,7 @@ def _members(groups: Any, n_texts: int) -> tuple[list[Hashable], csr_matrix]:
 
 
 def _group_name(name: Any, text: int) -> Hashable:
-    if name is None or (isinstance(name, float | np.floating) and np.isnan(name)):
+    if is_missing(name):
         raise GroupsError(
             f"text {text:,} has no group ({name!r}), so nothing is known about it: leave it out, "
             "or give it a group of its own"
@@ -123,6 +125,11 @@ def _in_order(group_labels: Any, names: list[Hashable]) -> list[list[str]]:
             "dictionary from groups to lists of label names, or these lists in order"
         )
     if hasattr(group_labels, "index") and hasattr(group_labels, "to_dict"):
+        if not group_labels.index.is_unique:
+            twice = group_labels.index[group_labels.index.duplicated()][0]
+            raise GroupsError(
+                f"group_labels has the group {twice!r} twice: expected one list for each group"
+            )
         group_labels = group_labels.to_dict()  # a pandas Series is by its index, not by its order
     if isinstance(group_labels, Mapping):
         _check_same_groups(group_labels, names)

@@ -24,7 +24,7 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
             "[text]"
         )
     texts = cells(texts, name, TextsError)  # numpy's own texts are slow, too
-    if not isinstance(texts, Iterable) or isinstance(texts, Mapping):
+    if not isinstance(texts, Iterable) or isinstance(texts, str | bytes | Mapping):
         raise TextsError(
             f"{name} is {_shortened(texts)}, a {type(texts).__name__}; expected a list of texts"
         )
@@ -139,6 +139,10 @@ def check_label_texts(label_texts: Any) -> dict[str, str]:
 
 def every_name(names: Any, where: str) -> list[str]:
     """Return label names as often as they are given: a list of them, or one alone."""
+    if isinstance(names, Mapping):
+        raise LabelsError(
+            f"{where} is {names!r:.60}, a {type(names).__name__}; expected a list of label names"
+        )
     if isinstance(names, str | bytes) or not isinstance(names, Iterable):
         names = [names]
     return [_name(name, where) for name in names]

@@ -80,7 +80,7 @@ def _records(source: Source, vocabulary: LabelVocabulary | None) -> Iterator[Rec
 
 
 def _tsv_records(source: Source, subjects: SubjectReader) -> Iterator[Record]:
-    n_without, first_without, n_with = 0, 0, 0
+    n_without, first_without, n_with, n_plain = 0, 0, 0, 0
     unlabelled = b"\t" not in source.head and len(source.head) > 0
     for number, line in source.lines():
         text, tab, uris = line.partition("\t")
@@ -88,10 +88,17 @@ def _tsv_records(source: Source, subjects: SubjectReader) -> Iterator[Record]:
             n_with += 1
             yield Record(text, subjects.labels((bare(uri), "") for uri in uris.split()))
         elif unlabelled and text.strip() and not n_with:
+            n_plain += 1
             yield Record(text.strip())
         elif text.strip():
             n_without += 1
             first_without = first_without or number
+    if n_plain and n_with:
+        warnings.warn(
+            f"{source.name}: the first {n_plain:,} texts have no tab, and others do: these texts "
+            "were read as texts without labels. Expected a text, a tab, and URIs",
+            stacklevel=4,
+        )
     if n_without:
         warnings.warn(
             f"{source.name}: {n_without:,} lines without a tab were left out, as Annif does; the "

@@ -84,9 +84,10 @@ def _subject_line(label: str, writer: SubjectWriter, i: int, kind: str) -> str:
 def _file_name(own_id: str | None, number: str, taken: set[str]) -> str:
     """The id, if it is a plain file name that is still free; otherwise the number."""
     plain = own_id is not None and all(c.isalnum() or c in "-_" for c in own_id) and own_id
-    name = own_id if plain and own_id not in taken else f"document-{number}"
-    assert name is not None
-    taken.add(name)
+    name = own_id if own_id is not None and plain else f"document-{number}"
+    while name.casefold() in taken:  # an id may look like a number of ours, or differ in case only
+        name = f"document-{number}" if name == own_id else f"{name}-{number}"
+    taken.add(name.casefold())
     return name
 
 
@@ -94,10 +95,10 @@ def _text_document(path: Path, subjects: SubjectReader) -> Record:
     labels = None
     for ending in (".tsv", ".key"):
         lines = path.with_suffix(ending)
-        if lines.is_file():
+        if os.path.lexists(lines):
             labels = subjects.labels(subjects_of_lines(_content(lines).splitlines()))
             break
-    return Record(_content(path), labels, path.stem)
+    return Record(_content(path), labels, _stem(path))
 
 
 def _json_document(path: Path, subjects: SubjectReader) -> Record:
@@ -110,7 +111,19 @@ def _json_document(path: Path, subjects: SubjectReader) -> Record:
         raise DataFormatError(f'{path}: expected {{"text": "...", "subjects": [{{"uri": ...}}]}}')
     labels = subjects.labels(found) if "subjects" in item else None
     own_id = item.get("document_id")
-    return Record(item.get("text", ""), labels, path.stem if own_id is None else str(own_id))
+    record = Record(item.get("text", ""), labels, _stem(path) if own_id is None else str(own_id))
+    if not all(map(_is_unicode, (record.text, record.id or "", *(labels or ())))):
+        raise DataFormatError(f"{path}: it has half a character (a lone surrogate)")
+    return record
+
+
+def _stem(path: Path) -> str:
+    """The name of a document, without bytes that are not UTF-8."""
+    return os.fsencode(path.stem).decode("utf-8", "replace")
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _content(path: Path) -> str:
