@@ -6,11 +6,14 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
+from scipy.special import expit, logit
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _SMALL = 1e-9  # probabilities nearer to 0 or 1 are not told apart
+_WIDEST = -np.log(_SMALL)  # of logits
+_RECURSION = 16  # largest count that the recursion takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +65,46 @@ class Claims:
     def _as_many_as_counted(self, p: FloatArray) -> FloatArray:
         """Inclusion probabilities of a conditional Bernoulli model (Chen, Dempster and Liu 1994).
 
-        With odds w, they are n w (1 - before) / sum of w (1 - before) for n texts, where `before`
-        are those for n - 1 texts.
+        If more than half of the texts have the label, those that do not have it are counted. The
+        recursion loses its digits with large counts, which are close to a normal distribution:
+        there, the odds of all texts are multiplied by the number that makes probabilities sum up
+        to the count. That leaves the model as it is, and is off by less than 0.01.
         """
-        odds = p / (1 - p)
-        n_claims = np.bincount(self.pair[self.pair >= 0], minlength=len(self.counts))
-        counts = self._of_pair(np.minimum(self.counts, n_claims))
-        is_everyone = counts >= self._of_pair(n_claims.astype(np.float64))
-        found, left = np.zeros_like(p), np.flatnonzero((self.pair >= 0) & ~is_everyone)
-        for n in range(1, int(counts[left].max(initial=0)) + 1):
-            if n & (n - 1) == 0:  # at 1, 2, 4, ...: go on without claims that are done
-                left = left[counts[left] >= n]
-                _, place = np.unique(self.pair[left], return_inverse=True)
-            weights = odds[left] * np.maximum(1 - found[left], 0)
-            total = np.maximum(np.bincount(place, weights)[place], np.finfo(np.float64).tiny)
-            more = np.minimum(n * weights / total, 1.0)
-            found[left] = np.where(counts[left] >= n, more, found[left])
-        return np.where(is_everyone, 1.0, found)
+        n_claims = self._of_pair(np.bincount(self.pair[self.pair >= 0], minlength=len(self.counts)))
+        counts = np.minimum(self._of_pair(self.counts), n_claims)
+        is_most = 2 * counts > n_claims
+        counts = np.where(is_most, n_claims - counts, counts)
+        logits = logit(np.clip(p, _SMALL, 1 - _SMALL)) * np.where(is_most, -1, 1)
+        found, is_large = np.zeros_like(p), (self.pair >= 0) & (counts > _RECURSION)
+        few = np.flatnonzero((self.pair >= 0) & ~is_large)
+        many = np.flatnonzero(is_large)
+        found[few] = _recursion(self.pair[few], np.exp(logits[few]), counts[few])
+        found[many] = _tilted(self.pair[many], logits[many], counts[many])
+        return np.where(is_most, 1 - found, found)
 
     def _of_pair(self, values: FloatArray) -> FloatArray:
         """The value of each claim's pair; 1 for claims to no pair."""
         return np.append(values, 1.0)[self.pair]
+
+
+def _recursion(pair: IntArray, odds: FloatArray, counts: FloatArray) -> FloatArray:
+    """n w (1 - before) / sum of w (1 - before) for n texts with odds w; `before`: for n - 1."""
+    found, left = np.zeros_like(odds), np.arange(len(odds))
+    for n in range(1, int(counts.max(initial=0)) + 1):
+        left = left[counts[left] >= n]
+        _, place = np.unique(pair[left], return_inverse=True)
+        weights = odds[left] * np.maximum(1 - found[left], 0)
+        total = np.maximum(np.bincount(place, weights)[place], np.finfo(np.float64).tiny)
+        found[left] = np.minimum(n * weights / total, 1.0)
+    return found
+
+
+def _tilted(pair: IntArray, logits: FloatArray, counts: FloatArray) -> FloatArray:
+    """Probabilities that sum up to the count of each pair: logits and a number for each pair."""
+    _, first, place = np.unique(pair, return_index=True, return_inverse=True)
+    low, high = np.full(len(first), -2 * _WIDEST), np.full(len(first), 2 * _WIDEST)
+    for _ in range(60):  # bisection
+        middle = (low + high) / 2
+        is_low = np.bincount(place, expit(logits + middle[place])) < counts[first]
+        low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+    return np.asarray(expit(logits + low[place]), np.float64)
