@@ -70,7 +70,7 @@ class Claims:
         there, the odds of all texts are multiplied by the number that makes probabilities sum up
         to the count. That leaves the model as it is, and is off by less than 0.01.
         """
-        n_claims = self._of_pair(np.bincount(self.pair[self.pair >= 0], minlength=len(self.counts)))
+        n_claims = self._of_pair(self.total(np.ones(len(p))))
         counts = np.minimum(self._of_pair(self.counts), n_claims)
         is_most = 2 * counts > n_claims
         counts = np.where(is_most, n_claims - counts, counts)
