@@ -39,8 +39,10 @@ browser:
 clients: setup
 	@$(BIN)/python tests/serve/clients/install.py
 
+# Pages first: each is one test, some are long, and at the end one of two processes would wait.
 test: setup browser clients
-	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-glob='*.md' tests README.md CONTRIBUTING.md docs
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
+		README.md CONTRIBUTING.md docs tests
 
 test-all: setup
 	.ci/test-all $(VENV)

@@ -382,20 +382,20 @@ def test_a_whole_graph_is_compiled(name):
         torch.testing.assert_close(each.grad, expected[1][parameter])
 
 
-def test_the_compiler_makes_code_of_all_heads():
-    """All at once: each by itself takes long."""
+def test_the_compiler_makes_code_of_heads():
+    """Three at once, as each takes long; the graphs of all are tested above."""
     _needs_a_compiler()
     torch.compiler.reset()
-    all_heads = torch.nn.ModuleList(every_group(name) for name in COMPILED)
+    some = torch.nn.ModuleList(map(every_group, ("product", "cascade-softmax", "sampling")))
 
     def losses(x, y):
-        return torch.stack([head(x, y) for head in all_heads])
+        return torch.stack([head(x, y) for head in some])
 
     x, y = features(4), classes(4)
     found = torch.compile(losses, fullgraph=True)(x, y)
     torch.testing.assert_close(found, losses(x, y))
     found.sum().backward()
-    assert all(each.grad is not None for each in all_heads.parameters())
+    assert all(each.grad is not None for each in some.parameters())
 
 
 def _needs_a_compiler():

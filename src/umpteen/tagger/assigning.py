@@ -129,12 +129,12 @@ def _winners(claims: Claims, shares: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def _named(
-    state: State, n_texts: int, parts: list[tuple[IntArray, IntArray, FloatArray]]
+    state: State, n_texts: int, blocks: list[tuple[IntArray, IntArray, FloatArray]]
 ) -> list[Tags]:
     """Names and confidences, best first; a label of several groups has its best one."""
     found: list[dict[int, float]] = [{} for _ in range(n_texts)]
-    for part in parts:
-        for i, own, share in zip(*(each.tolist() for each in part), strict=True):
+    for block in blocks:
+        for i, own, share in zip(*(each.tolist() for each in block), strict=True):
             found[i][own] = max(found[i].get(own, 0.0), round(share, 6))
     names = state.label_names.names
     return [
