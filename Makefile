@@ -11,6 +11,9 @@ ifneq ($(wildcard ../shared/data),)
 export UMPTEEN_DATA ?= $(CURDIR)/../shared/data
 endif
 
+# The tests start hundreds of processes: each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup browser clients test test-all check demo docs bench reproduce clean
 
 setup: $(VENV)/.done

@@ -15,8 +15,10 @@ ABILITIES = {
     base.AddsLabels: "add_labels",
     base.Estimates: "estimate",
     base.Explains: "explain",
+    base.ExplainsByWeights: "label_keywords",
     base.KnowsFeatures: "labels_with",
     base.LearnsFromLabelFeatures: "fit",
+    base.LearnsRoughly: "roughly",
     base.RefitsLabels: "refit_labels",
     base.RemovesLabels: "remove_labels",
 }
@@ -103,8 +105,23 @@ def test_impossible_splits_are_refused(case, split):
         case.build().fit_validated(X, Y, split)
 
 
+def test_rough_copies_are_unfitted_and_keep_what_was_set():
+    import umpteen as um
+
+    tree = um.LabelTree(max_leaf=7, cost=2.0)
+    rough = tree.roughly()
+    assert rough is not tree
+    assert rough.max_leaf == 7
+    assert rough.cost < tree.cost == 2.0
+
+
+def test_who_combines_classifiers_says_so():
+    for cls in classifiers().values():
+        assert ("members" in signature(cls).parameters) == issubclass(cls, base.Combines), cls
+
+
 def test_every_ability_is_checked():
     declared = {found for found in vars(base).values() if isinstance(found, type)}
-    others = {ExtremeClassifier, base.TopK, base.Recipe, base.HasRecipe}
+    others = {ExtremeClassifier, base.TopK, base.Recipe, base.HasRecipe, base.Combines}
     others |= {base.WeighsLabelFeatures, base.MatchesLabelNames}  # of LearnsFromLabelFeatures
     assert declared - others == set(ABILITIES)

@@ -83,7 +83,8 @@ def test_a_second_push_replaces_the_first_and_a_commit_stays_what_it_was(server,
     assert um.load("hf://cook/numbers").predict_topk(X) == other.predict_topk(X)
 
 
-def test_a_model_is_downloaded_once_and_then_without_a_network(server, model):
+def test_a_model_is_downloaded_once_and_then_without_a_network(server, model, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda _: None)  # between tries
     pinned = um.push_to_hub(model, "cook/numbers")
     um.load(pinned)
     server.asked.clear()

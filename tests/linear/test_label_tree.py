@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 
 import umpteen as um
 from umpteen.errors import LabelsError, LabelsShapeError, MemoryBudgetError, ParameterError
@@ -178,3 +179,12 @@ def test_the_scale_of_features_matters_little(scale, tolerance):
     scaled = um.LabelTree().fit(scale * X, Y).predict_topk(scale * data.test.X, k=3)
     precisions = [um.metrics.precision_at_k(data.test.Y, top, k=1) for top in (plain, scaled)]
     assert abs(precisions[0] - precisions[1]) < tolerance
+
+
+def test_validate_answers_as_a_tree_of_the_other_samples(data):
+    X, Y = data.train.X, data.train.Y
+    split = np.arange(X.shape[0]) % 4 == 0
+    model = um.LabelTree(max_leaf=20, random_state=3)
+    expected = clone(model).fit(X[~split], Y[~split]).predict_topk(X[split], k=5)
+    assert model.validate(X, Y, split, k=5) == expected
+    assert not hasattr(model, "trees_")

@@ -11,12 +11,10 @@ from sklearn.base import clone
 from umpteen.aggregated.assignment import handed_out
 from umpteen.aggregated.counting import PairScores, count_by_scores, labels_of_others
 from umpteen.aggregated.problem import Problem
-from umpteen.base import ExtremeClassifier
-from umpteen.linear import LabelTree
+from umpteen.base import ExtremeClassifier, LearnsRoughly
 
 _TIE = 1e-3  # weight of the first similarities, for samples that solvers find alike
 _SOME = 1e-9  # agreement; without any, as where all groups overlap, solvers have nothing to say
-_LESS, _ROUGH = 0.2, 1.5  # cost and tolerance of a tree that learns from labels with errors
 _FEWEST, _MOST = 2, 4  # rounds; more than the fewest only while estimated numbers still change
 _SETTLED = 0.1  # share by which they change
 _LEAST = 1e-6  # of a score that is a probability: beyond that, small ones say nothing more
@@ -167,20 +165,8 @@ def quiet(solver: ExtremeClassifier) -> ExtremeClassifier:
 
 
 def scout(solver: ExtremeClassifier) -> ExtremeClassifier:
-    """Return an unfitted solver for the rounds; of a `LabelTree` a faster one that errs less.
-
-    Assigned labels are full of errors, so it is regularised more, and it need not be trained to
-    the end: it ranks the samples of a group better in a fifth of the time
-    (benchmarks/results/aggregated_choices.md).
-    """
-    copy = quiet(solver)
-    if isinstance(copy, LabelTree):
-        tolerance = max(_ROUGH, copy.get_params()["recipe__tolerance"])
-        copy.set_params(
-            cost=_LESS * (1.0 if isinstance(copy.cost, str) else copy.cost),
-            recipe__tolerance=tolerance, recipe__hard_negatives=0, recipe__trust=False,
-        )  # fmt: skip
-    return copy
+    """Return an unfitted solver for the rounds, where assigned labels are full of errors."""
+    return quiet(solver.roughly() if isinstance(solver, LearnsRoughly) else solver)
 
 
 def _positions(pairs: csr_matrix, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

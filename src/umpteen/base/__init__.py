@@ -2,10 +2,13 @@
 
 from umpteen.base.abilities import (
     AddsLabels,
+    Combines,
     Estimates,
     Explains,
+    ExplainsByWeights,
     KnowsFeatures,
     LearnsFromLabelFeatures,
+    LearnsRoughly,
     MatchesLabelNames,
     RefitsLabels,
     RemovesLabels,
@@ -18,12 +21,15 @@ from umpteen.base.topk import TopK
 
 __all__ = [
     "AddsLabels",
+    "Combines",
     "Estimates",
     "Explains",
+    "ExplainsByWeights",
     "ExtremeClassifier",
     "HasRecipe",
     "KnowsFeatures",
     "LearnsFromLabelFeatures",
+    "LearnsRoughly",
     "MatchesLabelNames",
     "Recipe",
     "RefitsLabels",

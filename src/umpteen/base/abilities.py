@@ -66,6 +66,32 @@ class Explains(ABC):
         """Return what speaks for and against a label, for one sample."""
 
 
+class ExplainsByWeights(Explains):
+    """Explains an answer by the weights of features, along each path to the label.
+
+    The explanation has `paths`, `cosine`, `text_weight`, `covered` and `is_ranked`, as that of
+    `LabelTree` has.
+    """
+
+    @abstractmethod
+    def label_keywords(self, label: int, k: int = 10) -> list[tuple[int, float]]:
+        """Return the `k` features with the largest weights for a label, and these weights."""
+
+
+class LearnsRoughly(ABC):
+    """Has faster settings for labels that are full of errors."""
+
+    @abstractmethod
+    def roughly(self) -> Self:
+        """Return an unfitted copy that learns in less time and trusts each label less."""
+
+
+class Combines(ABC):
+    """Answers by several classifiers, its `members`."""
+
+    members: Any
+
+
 class Estimates(ABC):
     """Tells what training will cost before it starts."""
 
@@ -94,10 +120,11 @@ def is_able(classifier: Any, ability: type) -> bool:
     """
     if not isinstance(classifier, ability):
         return False
-    if ability is WeighsLabelFeatures and hasattr(classifier, "members"):
-        # Members that cannot learn from label features are not given any.
-        learners = [m for m in classifier.members if is_able(m, LearnsFromLabelFeatures)]
-        return bool(learners) and all(is_able(member, ability) for member in learners)
-    members = [is_able(member, ability) for member in getattr(classifier, "members", ())]
+    if not isinstance(classifier, Combines):
+        return True
+    members = classifier.members
+    if ability is WeighsLabelFeatures:  # members that cannot learn from them are not given any
+        members = [m for m in members if is_able(m, LearnsFromLabelFeatures)]
+        return bool(members) and all(is_able(member, ability) for member in members)
     is_enough = any if ability in (LearnsFromLabelFeatures, MatchesLabelNames) else all
-    return not members or is_enough(members)
+    return not members or is_enough(is_able(member, ability) for member in members)

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from umpteen import markup, parallel
 from umpteen.base import (
     AddsLabels,
+    Combines,
     Explains,
     ExtremeClassifier,
     LearnsFromLabelFeatures,
@@ -95,7 +96,7 @@ class EnsembleExplanation:
         return markup.notebook(markup.contributions(caption, headings, rows))
 
 
-class Ensemble(MatchesLabelNames, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
+class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
     """An ensemble of several classifiers, whose candidates are ranked by learned weights.
 
     Each member is fitted on all samples. It also answers a validation split (a tenth of the

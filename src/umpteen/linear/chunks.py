@@ -49,14 +49,14 @@ class ChunkPlan(NamedTuple):
         return int(self.chunk_child[chunk]), int(self.chunk_child[chunk + 1])
 
 
-def plan_chunks(first_child: IntArray, max_chunk: int = MAX_CHUNK) -> ChunkPlan:
-    """Cut each node's children into chunks of at most `max_chunk`, whole multiples of 16.
+def plan_chunks(first_child: IntArray) -> ChunkPlan:
+    """Cut each node's children into chunks of at most `MAX_CHUNK`, whole multiples of 16.
 
     >>> plan_chunks(np.array([1, 4, 150])).chunk_child
     array([  1,   4,  84, 150], dtype=int32)
     """
     sizes = np.diff(first_child)
-    per_node = -(-sizes // max_chunk)
+    per_node = -(-sizes // MAX_CHUNK)
     width = -(-sizes // (per_node * WIDTH)) * WIDTH
     per_node = -(-sizes // width)
     node_chunk = np.concatenate([[0], np.cumsum(per_node)])

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from umpteen.base import Estimates, Explains, MatchesLabelNames, TopK
+from umpteen.base import Estimates, ExplainsByWeights, LearnsRoughly, MatchesLabelNames, TopK
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
 from umpteen.linear.label_changes import LabelChanges
@@ -46,6 +47,7 @@ from umpteen.validation import (
 
 _MOST_EXPLAINED = 100  # labels among which the probability of one is looked for
 _TEXT_WEIGHT = 0.1  # of label features, where there are too few samples to choose it
+_ROUGH_COST, _ROUGH_TOLERANCE = 0.2, 1.5  # for labels with errors
 _ANY_NUMBER = 2**31 - 1
 
 
@@ -54,7 +56,7 @@ def _at_least(kind: type, least: float) -> Interval:
 
 
 @storable(version=2, upgrades={1: upgrade_from_1})
-class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
+class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, LabelChanges):
     """Linear classifiers in a tree of labels: accurate, fast, small, and with explanations.
 
     Similar labels share a leaf. From the root down, classifiers decide which nodes a sample
@@ -203,6 +205,28 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
         validation = check_rows(validation, X.shape[0], "validation")
         return self._fit(X, Y, label_features, validation, label_names, k)
 
+    def validate(
+        self, X: Any, Y: Any, validation: Any, k: int = 5, label_features: Any = None,
+        label_names: NameFeatures | None = None,
+    ) -> TopK:  # fmt: skip
+        """Return answers to the samples of `validation` by a model of the others.
+
+        It compares settings and keeps nothing. It takes less time than `fit_validated`, and a
+        ranker of label texts learns from one half of the samples for the other.
+        """
+        trial: Self = clone(self)
+        X, Y = trial._check_fit(X, Y)
+        split = check_rows(validation, X.shape[0], "validation")
+        texts = trial._check_label_features(label_features, label_names, Y)
+        X, k = as_csr(X), min(check_k(k), trial.n_labels_)
+        seeds = check_random_state(self.random_state).randint(_ANY_NUMBER, size=self.n_trees)
+        rest = X[~split], Y[~split]
+        trial.trees_ = [trial._fit_tree(*rest, texts, int(seed), None)[0] for seed in seeds]
+        trial.newcomers_, trial.label_texts_ = None, texts
+        if texts is None or self._used_recipe().label_text_weight != "auto":
+            return trial._topk(X[split], k)
+        return trial._choose(texts, X, Y, trial.trees_, split, k, n_folds=2).answers
+
     def _fit(
         self, X: Any, Y: Any, label_features: Any, validation: npt.NDArray[np.bool_] | None,
         label_names: NameFeatures | None = None, k: int = 20,
@@ -265,6 +289,19 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
         if later is not None and label in later.hierarchy.label_order:
             return keywords([later], label, check_k(k))
         return keywords(self.trees_, label, check_k(k))
+
+    def roughly(self) -> Self:
+        """Return an unfitted copy for labels that are full of errors.
+
+        It is regularised more and not trained to the end: it ranks the samples of a group of
+        `Eagle` better, in a fifth of the time (benchmarks/results/aggregated_choices.md).
+        """
+        rough: Self = clone(self)
+        tolerance = max(_ROUGH_TOLERANCE, rough.get_params()["recipe__tolerance"])
+        return rough.set_params(
+            cost=_ROUGH_COST * (1.0 if isinstance(self.cost, str) else self.cost),
+            recipe__tolerance=tolerance, recipe__hard_negatives=0, recipe__trust=False,
+        )  # fmt: skip
 
     def estimate(self, X: Any, Y: Any) -> Estimate:
         """Estimate memory, model size and time of `fit(X, Y)` from training a few of its nodes."""
@@ -329,11 +366,11 @@ class LabelTree(MatchesLabelNames, Explains, Estimates, LabelChanges):
 
     def _choose(
         self, texts: LabelTexts, X: csr_matrix, Y: csr_matrix, trees: list[Tree],
-        validation: npt.NDArray[np.bool_], k: int,
+        validation: npt.NDArray[np.bool_], k: int, n_folds: int = 5,
     ) -> ValidatedTexts:  # fmt: skip
         """Decide by a validation split, which `trees` have not seen, how label texts count."""
         best = search_trees(trees, X[validation], max(k, texts.n_candidates), self._search())
-        return choose(texts, X, Y, validation, best, k, self.n_jobs)
+        return choose(texts, X, Y, validation, best, k, self.n_jobs, n_folds)
 
     def _search(self, beam_width: int | None = None) -> Search:
         recipe, width = self._used_recipe(), int(beam_width or self.beam_width)

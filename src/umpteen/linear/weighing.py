@@ -18,7 +18,6 @@ from umpteen.splitting import learned_labels
 
 WEIGHTS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.5)
 _SAME = 0.9  # cosine
-_FOLDS = 5
 _K = 5  # labels that rankings are compared by
 _FEWEST_RELEVANT = 100  # candidates of the validation split that a ranker is learned from
 
@@ -35,13 +34,13 @@ class ValidatedTexts:
 
 def choose(
     texts: LabelTexts, X: csr_matrix, Y: csr_matrix, split: Mask, best: Answer,
-    k: int, n_jobs: int | None,
+    k: int, n_jobs: int | None, n_folds: int = 5,
 ) -> ValidatedTexts:  # fmt: skip
     """Choose how label texts count, by the nDCG at 5 on a validation split.
 
-    Tried are weights of the cosine, among them 0, and a ranker. The ranker is evaluated on folds of
-    the split that it did not learn from, then learned again from all of it. `best` is what a tree
-    finds that has not seen the split.
+    Tried are weights of the cosine, among them 0, and a ranker. The ranker is learned from all of
+    the split, and its answers come from rankers of the other folds. `best` is what a tree finds
+    that has not seen the split.
     """
     expected, unlearned = learned_labels(Y, split)  # others only their texts can find
     samples = csr_matrix(X[split])
@@ -65,8 +64,9 @@ def choose(
     is_learned = (rest > 0) & ~unlearned
     learned = expected.getnnz(axis=1)[:, None].astype(bool) & (candidates >= 0)
     ranked = _ranked(
-        candidates, evidence, found_in(expected, candidates), learned & is_learned[candidates], k
-    )
+        candidates, evidence, found_in(expected, candidates), learned & is_learned[candidates], k,
+        n_folds,
+    )  # fmt: skip
     if ranked is None or quality(ranked[1]) <= quality(tried[weight]):
         return ValidatedTexts(replace(texts, weight=weight), TopK(*tried[weight]))
     ranker, answer = ranked
@@ -81,7 +81,12 @@ def _repeats(texts: LabelTexts, X: csr_matrix, Y: csr_matrix) -> Mask:
 
 
 def _ranked(
-    candidates: Labels, evidence: npt.NDArray[np.float32], relevant: Mask, learned: Mask, k: int
+    candidates: Labels,
+    evidence: npt.NDArray[np.float32],
+    relevant: Mask,
+    learned: Mask,
+    k: int,
+    n_folds: int,
 ) -> tuple[TextRanker, Answer] | None:
     """A ranker of all samples, and answers of rankers that do not learn from them.
 
@@ -94,11 +99,11 @@ def _ranked(
         used = learned & rows[:, None]
         return TextRanker.fitted(evidence[used], relevant[used], used.sum(axis=1), near)
 
-    fold = np.arange(len(candidates)) % _FOLDS
+    fold = np.arange(len(candidates)) % n_folds
     whole = fitted(fold >= 0)
     labels = np.empty((len(candidates), k), np.int32)
     scores = np.empty((len(candidates), k), np.float32)
-    for rows in (fold == i for i in range(_FOLDS)):
+    for rows in (fold == i for i in range(n_folds)):
         probabilities = fitted(~rows, whole).probabilities(evidence[rows])
         labels[rows], scores[rows] = merge_nearest(candidates[rows], probabilities, k)
     return whole, (labels, scores)

@@ -90,6 +90,8 @@ class PowersetHead(SettledHead):
     True
     """
 
+    predicts_sets = True
+
     def __init__(self, in_features: int, n_labels: int, *, labels_per_head: int = 4) -> None:
         super().__init__()
         self.in_features, self.n_labels = check_k(in_features, "in_features"), n_labels

@@ -185,7 +185,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         if self.decoder_ is not None:
             return decode(self.decoder_, self._features(checked), self.n_labels_)
         head = self._ready_network(find_device(self.device)).head
-        if hasattr(head, "best_set") and not self.single_label_:
+        if head.predicts_sets and not self.single_label_:
             return self._best_sets(checked)
         return super().predict(X)
 

@@ -32,6 +32,7 @@ class Head(nn.Module, ABC):
 
     in_features: int
     n_labels: int
+    predicts_sets: bool = False  # has `best_set`, the likeliest set of labels
     loss_name: str = ""  # label smoothing is possible where it is "softmax"
 
     @abstractmethod

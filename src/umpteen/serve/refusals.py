@@ -26,10 +26,10 @@ class Refusal(HTTPException):
         return Response(content, self.status_code, self.headers, "application/json")
 
 
-def busy(seconds: int = 1) -> Refusal:
+def busy() -> Refusal:
     """Return the error for requests that come while the queue is full."""
-    reason = f"the queue is full: try again in {seconds} s, or send fewer texts at once"
-    return Refusal(429, reason, {"Retry-After": str(seconds)})
+    reason = "the queue is full: try again in 1 s, or send fewer texts at once"
+    return Refusal(429, reason, {"Retry-After": "1"})
 
 
 def register(app: FastAPI) -> None:

@@ -12,9 +12,8 @@ from rich.text import Text
 from scipy.sparse import csr_matrix, vstack
 
 from umpteen import markup
-from umpteen.base import ExtremeClassifier
+from umpteen.base import ExplainsByWeights, ExtremeClassifier
 from umpteen.errors import LabelsError
-from umpteen.linear import LabelTree
 from umpteen.linear.explanation import Explanation
 from umpteen.tagger.state import State
 
@@ -108,7 +107,7 @@ def explain_tag(state: State, text: str, label: int | None = None) -> TagExplana
         words=[],
         neighbours=_neighbours(state, x),
     )
-    if isinstance(classifier, LabelTree):
+    if isinstance(classifier, ExplainsByWeights):
         tree = classifier.explain(x, label)
         found = replace(
             found, text_similarity=tree.cosine, text_weight=tree.text_weight,

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from umpteen import storage
 from umpteen.base import (
     Estimates,
+    ExplainsByWeights,
     ExtremeClassifier,
     TopK,
     is_able,
@@ -469,7 +470,7 @@ class Tagger(BaseEstimator):
         """Return the words with the largest weights for a label, and these weights."""
         self._check_fitted()
         number = self.label_names_.id_of(label)
-        if not hasattr(self.classifier_, "label_keywords"):
+        if not isinstance(self.classifier_, ExplainsByWeights):
             raise ParameterError(f"{type(self.classifier_).__name__} has no keywords for labels")
         found = self.classifier_.label_keywords(number, check_k(k))
         words = self._state.words

@@ -107,7 +107,7 @@ class Trials:
             return {}
         for name, costs in _COSTS.items():
             trial = clone(tree).set_params(**costs, verbose=False)
-            top = trial.fit_validated(X, Y, split, _K, **more)
+            top = trial.validate(X, Y, split, _K, **more)
             self.scores[name] = _quality(top, Y, split)
         return _COSTS[self._best(_COSTS)]
 
