@@ -1,6 +1,9 @@
 """Keys decide who may ask and who may teach; pages of other hosts may do neither."""
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 from umpteen.errors import ParameterError
 from umpteen.serve.security import is_one_of, read_keys
@@ -48,6 +51,16 @@ def test_no_other_spelling_of_a_path_may_teach(keyed):
     for ending in ("%0A", "/", "%2F", "/%0A", "%0A/", "%0D", "%00"):
         spelled = [(method, path + ending, body) for method, path, body in ROUTES]
         assert statuses(keyed, spelled, READ) <= {403, 404, 405}, ending
+
+
+@pytest.mark.parametrize("place", ["/page", "/docs", "/tags"])
+def test_an_application_around_this_one_opens_nothing(keyed, place):
+    """A path is compared as the routes see it: all of these begin with that of the open page."""
+    around = Starlette(routes=[Mount(place, app=keyed.app)])
+    with TestClient(around, base_url="http://localhost") as client:
+        moved = [(method, place + path, body) for method, path, body in (*ROUTES, *READS)]
+        assert statuses(client, moved) == {401}
+        assert client.get(f"{place}/livez").status_code == 200
 
 
 def test_both_keys_may_ask(keyed):

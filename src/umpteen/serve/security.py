@@ -30,7 +30,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on if its key allows it."""
         if scope["type"] == "http":
-            refusal = self._refusal(scope["path"], scope)
+            refusal = self._refusal(own_path(scope), scope)
             if refusal is not None:
                 await refusal.response()(scope, receive, send)
                 return
@@ -68,6 +68,16 @@ class Gate:
         else:  # browsers send it only to https and to the machine itself
             is_cross = origin is not None and origin.partition("://")[2] != headers.get("host")
         return is_cross and origin not in self._settings.origins
+
+
+def own_path(scope: Scope) -> str:
+    """Return the path that routes are found by, without that of an application around this one.
+
+    >>> own_path({"path": "/page/v1/books", "root_path": "/page"})
+    '/v1/books'
+    """
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
 
 
 def header(scope: Scope, name: bytes) -> str:
