@@ -27,9 +27,10 @@ def read_only(values):
 class FromTheLast:
     """An engine that begins with the last task."""
 
-    def map(self, function, items):
-        items = list(items)
-        return [function(item) for item in items[::-1]][::-1]
+    width = 1
+
+    def map(self, function, items, shared):
+        yield from [function(item, *shared) for item in items[::-1]][::-1]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])

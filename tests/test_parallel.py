@@ -1,12 +1,15 @@
 """Results in order, errors at once, and Ctrl-C that is heard."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
+import numpy as np
 import pytest
 
 from umpteen import parallel
@@ -84,18 +87,27 @@ class Backwards:
     def __init__(self):
         self.seen = []
 
-    def map(self, function, items):
-        self.seen = list(items)[::-1]
-        return iter([function(item) for item in self.seen][::-1])
+    width = 1
+
+    def map(self, function, items, shared):
+        self.seen = items[::-1]
+        yield from [function(item, *shared) for item in self.seen][::-1]
 
 
 def test_a_cluster_engine_takes_the_tasks_of_the_block_only():
     engine = Backwards()
     with parallel.engine(engine):
-        assert parallel.run(str, range(3)) == ["0", "1", "2"]
+        assert parallel.map(pow, range(3), (2,)) == [0, 1, 4]
+        assert parallel.run(str, range(5), n_jobs=2) == list("01234")  # is not worth the way
     assert engine.seen == [2, 1, 0]
-    parallel.run(str, range(5))
+    parallel.map(str, range(5))
     assert engine.seen == [2, 1, 0]
+
+
+def test_scratch_memory_is_made_anew_where_it_goes():
+    scratch = parallel.PerThread(partial(np.zeros, 3))
+    scratch.value[:] = 1
+    assert pickle.loads(pickle.dumps(scratch)).value.tolist() == [0, 0, 0]
 
 
 def test_a_setting_of_the_process_that_cannot_be_made_is_not_counted():

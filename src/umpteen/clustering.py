@@ -1,6 +1,7 @@
 """Arrange sparse rows so that similar ones stand together, by repeated spherical 2-means."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen import parallel
 from umpteen.kernels.clustering import bisect
+from umpteen.kernels.topk import frozen_csr
 
 IntArray = npt.NDArray[np.int32]
 Borders = npt.NDArray[np.int64]
@@ -33,20 +35,23 @@ def cut_all(
     Cuts do not overlap. Each is a spherical 2-means of at most `max_rounds` rounds whose clusters
     have the sizes that the cut asks for.
     """
-    scratch = parallel.PerThread(lambda: np.zeros(rows.shape[1], np.float32))
-
-    def separate(cut: Cut) -> IntArray:
-        own = order[cut.start : cut.end].copy()
-        bisect(
-            rows.indptr, rows.indices, rows.data, own, cut.split - cut.start, max_rounds, cut.seed,
-            scratch.value,
-        )  # fmt: skip
-        return own
-
+    scratch = parallel.PerThread(partial(np.zeros, rows.shape[1], np.float32))
+    tasks = [(order[cut.start : cut.end], cut) for cut in cuts]
     order = order.copy()
-    for cut, own in zip(cuts, parallel.run(separate, cuts, n_jobs=n_jobs), strict=True):
+    found = parallel.map(_separated, tasks, (rows, max_rounds, scratch), n_jobs=n_jobs)
+    for cut, own in zip(cuts, found, strict=True):
         order[cut.start : cut.end] = own
     return order
+
+
+def _separated(
+    task: tuple[IntArray, Cut], rows: csr_matrix, max_rounds: int,
+    scratch: parallel.PerThread[npt.NDArray[np.float32]],
+) -> IntArray:  # fmt: skip
+    members, cut = task
+    own = members.copy()
+    bisect(*frozen_csr(rows), own, cut.split - cut.start, max_rounds, cut.seed, scratch.value)
+    return own
 
 
 def arrange(

@@ -1,8 +1,10 @@
 """Run independent tasks side by side, with results in order.
 
-Tasks run on threads (the kernels release the interpreter lock). A cluster engine takes the same
-calls: `with parallel.engine(my_engine): clf.fit(X, Y)`, where `my_engine.map(function, items)`
-yields results in the order of `items`.
+Tasks run on threads (the kernels release the interpreter lock). Those of `map` and `stream` may
+also run in other processes or on other machines: `with parallel.engine(my_engine): clf.fit(X, Y)`.
+Therefore their function stands in a module, what all tasks need is handed over once, as `shared`,
+and a task returns what it computed and never writes into what it was given. Those of `run` are too
+small for that, and stay in this process.
 """
 
 import os
@@ -24,10 +26,20 @@ Result = TypeVar("Result")
 
 
 class Engine(Protocol):
-    """Anything that maps a function over items and yields the results in order."""
+    """Anything that runs tasks elsewhere and yields their results in order."""
 
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Yield the results of `function` over `items`, in their order."""
+    @property
+    def width(self) -> int:
+        """The number of tasks that run at the same time."""
+        ...
+
+    def map(
+        self, function: Callable[..., Any], items: list[Any], shared: tuple[Any, ...]
+    ) -> Generator[Any, None, None]:
+        """Yield `function(item, *shared)` for each item, in order.
+
+        Closing the generator cancels the tasks that are left. `shared` is handed over once.
+        """
         ...
 
 
@@ -65,6 +77,8 @@ def at_most(threads: int) -> Iterator[None]:
 class PerThread(Generic[Result]):
     """Scratch memory: `value` is made once per thread and used again by its next task.
 
+    It may go to other processes if `make` can, and has a value of its own there.
+
     >>> scratch = PerThread(lambda: [0] * 3)
     >>> scratch.value is scratch.value
     True
@@ -72,6 +86,9 @@ class PerThread(Generic[Result]):
 
     def __init__(self, make: Callable[[], Result]) -> None:
         self._make, self._local = make, threading.local()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PerThread, (self._make,)
 
     @property
     def value(self) -> Result:
@@ -149,7 +166,7 @@ def run(
     n_jobs: int | None = -1,
     done: Callable[[Item], object] | None = None,
 ) -> list[Result]:
-    """Return the results of `function` over `items`, in the order of `items`.
+    """Return the results of `function` over `items`, in the order of `items`, always on threads.
 
     The first error in that order is raised and what has not started is dropped; so it is with
     Ctrl-C. `done(item)` is called as results arrive.
@@ -158,8 +175,51 @@ def run(
     [9, 1, 4]
     """
     items = list(items)
+    return _collected(_locally(function, items, n_jobs), items, done)
+
+
+def map(  # noqa: A001
+    function: Callable[..., Result],
+    items: Iterable[Item],
+    shared: tuple[Any, ...] = (),
+    *,
+    n_jobs: int | None = -1,
+    done: Callable[[Item], object] | None = None,
+) -> list[Result]:
+    """Return `function(item, *shared)` for each item, in order: like `run`, but on any engine.
+
+    >>> map(pow, [3, 1, 2], shared=(2,))
+    [9, 1, 4]
+    """
+    items = list(items)
+    return _collected(stream(function, items, shared, n_jobs=n_jobs), items, done)
+
+
+def stream(
+    function: Callable[..., Result],
+    items: list[Item],
+    shared: tuple[Any, ...] = (),
+    *,
+    n_jobs: int | None = -1,
+) -> Generator[Result, None, None]:
+    """Yield the results of `map` in order, each as soon as it is there and asked for.
+
+    >>> next(stream(pow, [3, 1, 2], shared=(2,)))
+    9
+    """
+    chosen = _engine.get()
+    if chosen is not None and len(items) > 1:
+        return chosen.map(function, items, shared)
+    return _locally(lambda item: function(item, *shared), items, n_jobs)
+
+
+def _collected(
+    arriving: Generator[Result, None, None],
+    items: list[Item],
+    done: Callable[[Item], object] | None,
+) -> list[Result]:
     results = []
-    with closing(stream(function, items, n_jobs=n_jobs)) as arriving:  # also when `done` fails
+    with closing(arriving):  # also when `done` fails
         for item, result in zip(items, arriving, strict=True):
             results.append(result)
             if done is not None:
@@ -167,21 +227,15 @@ def run(
     return results
 
 
-def stream(
-    function: Callable[[Item], Result], items: list[Item], *, n_jobs: int | None = -1
+def _locally(
+    function: Callable[[Item], Result], items: list[Item], n_jobs: int | None
 ) -> Generator[Result, None, None]:
-    """Yield results in the order of `items`, each as soon as it is there and asked for.
-
-    >>> next(stream(lambda item: item * item, [3, 1, 2]))
-    9
-    """
-    chosen = _engine.get()
-    if chosen is not None:
-        yield from chosen.map(function, items)
-    elif n_threads(n_jobs) == 1 or len(items) <= 1:
-        yield from map(function, items)
+    threads = min(n_threads(n_jobs), len(items))
+    if threads <= 1:
+        for item in items:
+            yield function(item)
     else:
-        yield from _on_threads(function, items, min(n_threads(n_jobs), len(items)))
+        yield from _on_threads(function, items, threads)
 
 
 def _on_threads(

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 import umpteen as um
+from tests.engines import OtherProcesses
 from umpteen import parallel
 from umpteen.base import ExtremeClassifier
 from umpteen.errors import ModelCorruptError, ModelNotFoundError, NotFittedError, ParameterError
@@ -169,18 +170,20 @@ def test_same_bits_for_any_number_of_threads(case, dense):
     assert one.data.tobytes() == two.data.tobytes() == four.data.tobytes()
 
 
-class _ElsewhereBackwards:
-    """Stands for a cluster: tasks run in another order, and only what they return comes back."""
+@pytest.fixture(scope="module")
+def other_processes():
+    engine = OtherProcesses()
+    yield engine
+    engine.close()
 
-    def map(self, function, items):
-        return iter([function(item) for item in list(items)[::-1]][::-1])
 
-
-def test_same_bits_on_another_engine(case):
+def test_same_bits_in_other_processes(case, other_processes):
     X, Y = noise(1000)
     expected = case.fitted(X, Y).predict_topk(X)
-    with parallel.engine(_ElsewhereBackwards()):
-        assert case.fitted(X, Y).predict_topk(X) == expected
+    with parallel.engine(other_processes):
+        found = case.fitted(X, Y).predict_topk(X)
+    assert found == expected
+    assert found.scores.tobytes() == expected.scores.tobytes()
 
 
 def test_same_bits_when_fitted_again(case):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -104,35 +105,43 @@ def label_views(
     Labels whose samples add up to nothing have zeros there, and come again at the end.
     """
     arrays = _arrays(problem, search.background)
-    n_features, n_samples = problem.X.shape[1], problem.X.shape[0]
-    scratch = parallel.PerThread(lambda: _scratch(n_features, n_samples))
-    room = parallel.PerThread(lambda: np.empty(n_features, np.int32))
+    n_samples, n_features = problem.X.shape
+    scratch = parallel.PerThread(partial(_scratch, n_features, n_samples))
+    shared = (problem, search, arrays, scratch)
     starts = np.full(problem.n_labels, -1, np.int64)
-
-    def view(labels: npt.NDArray[np.int32]) -> tuple[LabelView, npt.NDArray[np.bool_]]:
-        weights = csr_matrix(problem.label_groups[labels] @ problem.groups)
-        weights.sort_indices()
-        lengths_of = np.diff(problem.X.indptr)[weights.indices]
-        ends = np.concatenate([[0], np.cumsum(lengths_of)])[weights.indptr]
-        capacity = int(np.minimum(np.diff(ends), n_features).sum())
-        indptr, indices, data, scores, vague = embed(
-            arrays, labels, weights.indptr, weights.indices, weights.data, starts[labels],
-            search.iterations, search.step, _NOTHING, room.value, scratch.value, capacity,
-        )  # fmt: skip
-        found = LabelView(
-            labels,
-            csr_matrix((data, indices, indptr), shape=(len(labels), n_features)),
-            csr_matrix((scores, weights.indices, weights.indptr), shape=weights.shape),
-        )
-        return found, vague
-
+    tasks = [(labels, starts[labels]) for labels in _chunks(problem)]
     vague = []
-    for found, unclear in parallel.stream(view, _chunks(problem), n_jobs=n_jobs):
+    for found, unclear in parallel.stream(_view, tasks, shared, n_jobs=n_jobs):
         yield found
         vague.append(found.labels[unclear])
     again = _start_apart(problem, np.concatenate(vague), starts, seed)
     if len(again):
-        yield view(again)[0]
+        yield _view((again, starts[again]), *shared)[0]
+
+
+def _view(
+    task: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]], problem: Problem, search: Search,
+    arrays: GroupArrays, scratch: parallel.PerThread[Scratch],
+) -> tuple[LabelView, npt.NDArray[np.bool_]]:  # fmt: skip
+    """Some labels and the samples that each starts from, and which of them add up to nothing."""
+    labels, starts = task
+    weights = csr_matrix(problem.label_groups[labels] @ problem.groups)
+    weights.sort_indices()
+    n_features = problem.X.shape[1]
+    lengths_of = np.diff(problem.X.indptr)[weights.indices]
+    ends = np.concatenate([[0], np.cumsum(lengths_of)])[weights.indptr]
+    capacity = int(np.minimum(np.diff(ends), n_features).sum())
+    room = np.empty(n_features, np.int32)
+    indptr, indices, data, scores, vague = embed(
+        arrays, labels, weights.indptr, weights.indices, weights.data, starts, search.iterations,
+        search.step, _NOTHING, room, scratch.value, capacity,
+    )  # fmt: skip
+    found = LabelView(
+        labels,
+        csr_matrix((data, indices, indptr), shape=(len(labels), n_features)),
+        csr_matrix((scores, weights.indices, weights.indptr), shape=weights.shape),
+    )
+    return found, vague
 
 
 def stacked(

@@ -83,24 +83,25 @@ def _ties_by_label(labels: IntArray, scores: FloatArray) -> Answer:
 
 def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
     """Return the `k` best labels and the logarithms of their scores."""
-    features, n = frozen_csr(X), X.shape[0]
-
-    def rows(first: int) -> Answer:
-        return beam_search(  # type: ignore[no-any-return]
-            *features, X.shape[1], first, min(first + size, n), tree.arrays, search.beam_width,
-            k, search.path_weight, search.logistic,
-        )  # fmt: skip
-
+    n = X.shape[0]
     if n == 0:
         return np.empty((0, k), np.int32), np.empty((0, k), np.float32)
     fair_share = -(-n // parallel.n_threads(search.n_jobs))
     at_root, below = tree.widths
     size = max(1, min(_BLOCK_CELLS // max(at_root, search.beam_width * below), fair_share))
-    if n <= size:
-        return rows(0)
-    blocks = parallel.run(rows, range(0, n, size), n_jobs=search.n_jobs)
-    labels, logs = zip(*blocks, strict=True)
+    blocks = [(first, min(first + size, n)) for first in range(0, n, size)]
+    if len(blocks) == 1:
+        return _found(blocks[0], tree, X, k, search)
+    answers = parallel.map(_found, blocks, (tree, X, k, search), n_jobs=search.n_jobs)
+    labels, logs = zip(*answers, strict=True)
     return np.concatenate(labels), np.concatenate(logs)
+
+
+def _found(rows: tuple[int, int], tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
+    return beam_search(  # type: ignore[no-any-return]
+        *frozen_csr(X), X.shape[1], *rows, tree.arrays, search.beam_width, k, search.path_weight,
+        search.logistic,
+    )  # fmt: skip
 
 
 def score_candidates(

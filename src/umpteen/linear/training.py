@@ -1,6 +1,7 @@
 """Train all classifiers of a tree, chunk by chunk."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +50,7 @@ class ChunkTrainer:
         self._validation = validation
         length = _typical_length(X)
         self._prune, self._cost = solver.prune / length, solver.cost / length**2
-        self._local_of = parallel.PerThread(lambda: np.full(X.shape[1], -1, np.int32))
+        self._local_of = parallel.PerThread(partial(np.full, X.shape[1], -1, np.int32))
 
     def train(
         self, samples: npt.NDArray[np.int32], member: csr_matrix, first: int, last: int, seed: int
@@ -100,18 +101,24 @@ def train_tree(
             reached = reached + sent_to(above, X, solver, n_jobs)
         samples = columns_of(reached)
         tasks = [
-            (samples[plan.chunk_node[chunk] - nodes.start], member, *plan.bounds(chunk), chunk)
+            (samples[plan.chunk_node[chunk] - nodes.start], *plan.bounds(chunk), chunk)
             for chunk in range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
         ]
-        both = parallel.run(
-            lambda task: trainer.train_both(*task), tasks, n_jobs=n_jobs,
-            done=lambda _: bar.advance(),
-        )  # fmt: skip
+        both = parallel.map(
+            _trained, tasks, (trainer, member), n_jobs=n_jobs, done=lambda _: bar.advance()
+        )
         trial += [each[0] for each in both]
         chunks += [each[1] for each in both]
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
     tree = assemble(hierarchy, chunks, X.shape[1])
     return tree, None if validation is None else assemble(hierarchy, trial, X.shape[1])
+
+
+def _trained(
+    task: tuple[npt.NDArray[np.int32], int, int, int], trainer: ChunkTrainer, member: csr_matrix
+) -> tuple[Chunk, Chunk]:
+    samples, first, last, chunk = task
+    return trainer.train_both(samples, member, first, last, chunk)
 
 
 def learn_trust(

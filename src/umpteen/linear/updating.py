@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen import parallel
-from umpteen.linear.chunks import MAX_CHUNK, join, split, upper_tree
+from umpteen.linear.chunks import MAX_CHUNK, Chunk, join, split, upper_tree
 from umpteen.linear.editing import LabelChunk, flat_tree, with_children
 from umpteen.linear.search import Search
 from umpteen.linear.training import (
@@ -34,16 +34,23 @@ def add_labels(
     their samples against those that are most like these, and some that are drawn.
     """
     rows = label_representation(X, Y)
-    trainer = ChunkTrainer(X, solver)
-
-    def learn(columns: IntArray) -> LabelChunk:
-        member = csr_matrix(Y[:, columns])
-        samples = _samples_of(X, csr_matrix(rows[columns].sum(axis=0)), member, solver.seed)
-        chunk = trainer.train(samples, member, 0, len(columns), int(columns[0]))
-        return LabelChunk(ids[columns].astype(np.int32), chunk)
-
-    learned = parallel.run(learn, _similar(rows, solver.seed, n_jobs), n_jobs=n_jobs)
+    columns = _similar(rows, solver.seed, n_jobs)
+    shared = (ChunkTrainer(X, solver), X, Y, rows, solver.seed)
+    chunks = parallel.map(_learned, columns, shared, n_jobs=n_jobs)
+    learned = [
+        LabelChunk(ids[own].astype(np.int32), chunk)
+        for own, chunk in zip(columns, chunks, strict=True)
+    ]
     return flat_tree(learned, X.shape[1], newcomers)
+
+
+def _learned(
+    columns: IntArray, trainer: ChunkTrainer, X: csr_matrix, Y: csr_matrix, rows: csr_matrix,
+    seed: int,
+) -> Chunk:  # fmt: skip
+    member = csr_matrix(Y[:, columns])
+    samples = _samples_of(X, csr_matrix(rows[columns].sum(axis=0)), member, seed)
+    return trainer.train(samples, member, 0, len(columns), int(columns[0]))
 
 
 def _similar(rows: csr_matrix, seed: int, n_jobs: int | None) -> list[IntArray]:
@@ -90,14 +97,8 @@ def refit_labels(
             reached = reached + sent_to(above, X, solver, search.n_jobs)
         samples = columns_of(reached)
         touched = _touched(tree, concerned, nodes)
-        learned = parallel.run(
-            lambda target, samples=samples, member=member, nodes=nodes: trainer.train(  # type: ignore[misc]
-                samples[target.node - nodes.start], csr_matrix(member[:, target.numbers]), 0,
-                len(target.numbers), target.chunk,
-            ),
-            touched,
-            n_jobs=search.n_jobs,
-        )  # fmt: skip
+        tasks = [(samples[each.node - nodes.start], each.numbers, each.chunk) for each in touched]
+        learned = parallel.map(_relearned, tasks, (trainer, member), n_jobs=search.n_jobs)
         for target, new in zip(touched, learned, strict=True):
             places = target.numbers - tree.chunk_child[target.chunk]
             chunks[target.chunk] = with_children(chunks[target.chunk], places, new, X.shape[1])
@@ -105,6 +106,13 @@ def refit_labels(
     new_tree = join(hierarchy, tree.node_chunk, chunks)
     new_tree.log_trust[:] = np.where(np.isin(hierarchy.label_order, labels), 0, tree.log_trust)
     return new_tree
+
+
+def _relearned(
+    task: tuple[npt.NDArray[np.int32], IntArray, int], trainer: ChunkTrainer, member: csr_matrix
+) -> Chunk:
+    samples, numbers, chunk = task
+    return trainer.train(samples, csr_matrix(member[:, numbers]), 0, len(numbers), chunk)
 
 
 def labels_by_feature(tree: Tree, features: npt.NDArray[np.integer], n_labels: int) -> csr_matrix:

@@ -169,13 +169,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             raise FeaturesError("there are no texts to learn words from: the list is empty")
         stops = stop_table(self.stop_words)
         morphology, names = self._learn_forms(texts, stops)
-        reader, n_columns = morphology or PLAIN, self.hashing or 0
-
-        def count(block: list[str]) -> tuple[Counts, Spelled]:
-            words, spelled = reader.read(block, stops, spell=n_columns == 0)
-            return count_texts(*words, self._longest, n_columns), spelled
-
-        found = parallel.run(count, blocks(texts), n_jobs=self.n_jobs)
+        shared = (morphology or PLAIN, stops, self._longest, self.hashing or 0)
+        found = parallel.map(_counted, blocks(texts), shared, n_jobs=self.n_jobs)
         counts, spelled = map(list, zip(*found, strict=True))
         vocabulary, n_texts = self._learn(counts, [*spelled, *names], len(texts))
         self.vocabulary_, self.stop_table_, self.morphology_ = vocabulary, stops, morphology
@@ -211,16 +206,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """Return a row of features for each text: float32, of length 1, columns in order."""
         self._check_fitted()
         texts = check_texts(texts)
-        reader, columns = self._reader, self._columns_of_words()
-
-        def weigh(block: list[str]) -> tuple[Any, Any, Any]:
-            words, _ = reader.read(block, self.stop_table_)
-            return weigh_texts(  # type: ignore[no-any-return]
-                *words, self._longest, *self._table(), columns, self.idf_, self.n_first_,
-                self.sublinear,
-            )  # fmt: skip
-
-        rows = parallel.run(weigh, blocks(texts), n_jobs=self.n_jobs)
+        weights = (self._longest, *self._table(), self._columns_of_words(), self.idf_,
+                   self.n_first_, self.sublinear)  # fmt: skip
+        shared = (self._reader, self.stop_table_, weights)
+        rows = parallel.map(_weighed, blocks(texts), shared, n_jobs=self.n_jobs)
         return _stacked(rows, (len(texts), self.n_features_))
 
     @property
@@ -379,6 +368,20 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         return tags
+
+
+def _counted(
+    block: list[str], reader: Morphology, stops: Table, longest: int, n_columns: int
+) -> tuple[Counts, Spelled]:
+    words, spelled = reader.read(block, stops, spell=n_columns == 0)
+    return count_texts(*words, longest, n_columns), spelled
+
+
+def _weighed(
+    block: list[str], reader: Morphology, stops: Table, weights: tuple[Any, ...]
+) -> tuple[Any, Any, Any]:
+    words, _ = reader.read(block, stops)
+    return weigh_texts(*words, *weights)  # type: ignore[no-any-return]
 
 
 def _stacked(blocks: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> csr_matrix:
