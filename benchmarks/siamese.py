@@ -126,12 +126,16 @@ def new_labels(parts: Task, said: str, model: Any) -> dict[str, list[float]]:
         return {}
     case = hidden(parts)
     texts, n = case.task.label_features, case.n_learned
-    model.fit(case.task.X, case.learned, label_features=texts[:n])
-    model.add_labels(label_features=texts[n:])
-    among_all = model.predict_topk(case.task.X_test, 50)
-    among_new = model.remove_labels(np.arange(n)).predict_topk(case.task.X_test, 50)
-    tops = {f"{said}, among all": among_all, f"{said}, among new ones": among_new}
-    return {name: scores(case, top).tolist() for name, top in tops.items()}
+    vectors = um.text.pretrained_vectors(parts.feature_names)
+    found = {}
+    for words, table in ("", None), (", pretrained words", vectors):
+        model.fit(case.task.X, case.learned, label_features=texts[:n], token_vectors=table)
+        model.add_labels(label_features=texts[n:])
+        among_all = model.predict_topk(case.task.X_test, 50)
+        among_new = model.remove_labels(np.arange(n)).predict_topk(case.task.X_test, 50)
+        for among, top in ("all", among_all), ("new ones", among_new):
+            found[f"{said}{words}, among {among}"] = scores(case, top).tolist()
+    return found
 
 
 def fit(model: Any, parts: Task, said: str) -> None:

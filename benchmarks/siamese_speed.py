@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
 from harness.environment import machine, results_folder, versions
 from harness.measure import (
     Stopwatch,
@@ -49,6 +50,7 @@ FIGURES = {
     "p50": "one text, ms, median",
     "p99": "one text, ms, p99",
     "batch": "batch, µs per text",
+    "differ": "lists of 5 that differ from an exact search, %",
 }
 
 
@@ -122,8 +124,12 @@ def measure(n_labels: int, epochs: int) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         costs["size"] = disk_megabytes(Path(folder))
-    yield {"labels": n_labels, "search": "hnsw", **costs, **answers(model, data.test.X)}
+    costs |= answers(model, data.test.X)
+    single = [model.predict_topk(data.test.X[row]).labels for row in range(data.test.X.shape[0])]
     model.towers_[0].index.method = "exact"
+    exact = model.predict_topk(data.test.X).labels
+    costs["differ"] = 100 * float((np.concatenate(single) != exact).any(axis=1).mean())
+    yield {"labels": n_labels, "search": "hnsw", **costs}
     yield {"labels": n_labels, "search": "exact", **answers(model, data.test.X)}
 
 
