@@ -82,15 +82,18 @@ class SiameseXML(
       the other samples of the batch.
     - II, `"mine"`: finds the nearest labels of each sample, by text and by centroid. Without it,
       Modules III and IV learn from random negatives only.
-    - III, `"refine"`: learns a vector per label, the sum of its text's vector and a shift.
-    - IV, `"joint"`: does the same while the vectors of features are trained, too.
+    - III, `"refine"`: learns a classifier per label, which starts between its text and its
+      centroid.
+    - IV, `"joint"`: does the same while the vectors of features are trained, too. It is left out
+      if answers on the validation split are better without it.
 
     **Scores.** Candidates are the nearest labels by the sum of their three vectors, those with the
-    most words in common, and the most frequent ones. Their scores combine the cosines to a label's
-    own vector, its text and its centroid with shared words and frequency. The weights are learned
-    to rank on a validation split, which the towers do not learn from; scores are scaled like
-    probabilities. With fewer than 2,000 samples, or `recipe__weights="fixed"`, the weights are
-    those of the paper.
+    most words in common, and the most frequent ones. Their scores combine a label's own classifier,
+    the cosines to its text and to its centroid, shared words and frequency. The weights are learned
+    to rank on a validation split, by towers that do not learn from it; scores are scaled like
+    probabilities. Then the towers are trained again, with all samples. Labels without samples have
+    weights of their own, learned from labels that were hidden. With fewer than 2,000 samples, or
+    `recipe__weights="fixed"`, the weights are those of the paper.
 
     **Label features** use the same vocabulary as `X`. For a label without features, the centroid
     of its samples is used instead, and so for all labels if `fit` gets no label features. A label
@@ -108,8 +111,8 @@ class SiameseXML(
     n_models : number of towers, with different random starts, whose cosines are averaged; the
         paper's SiameseXML-3 has 3.
     search : `"auto"` compares samples in a batch with all labels, and uses a graph search for
-        single samples if there are many labels; it may miss a label that `"exact"` finds. `"hnsw"`
-        always uses the graph.
+        single samples if there are many labels; it may miss a label that `"exact"` finds, so that a
+        few lists differ from those of a batch. `"hnsw"` always uses the graph.
     recipe : a `umpteen.siamese.SiameseRecipe` with settings that few users change; `paper` and
         `released` return models with other recipes.
     checkpoint : folder to which training is saved every few minutes, and continued from.
@@ -340,7 +343,7 @@ class SiameseXML(
 
     @property
     def classifiers_of_labels_(self) -> FloatArray:
-        """The learned vector of each label: `(n_labels, dim)`."""
+        """The learned vector of each label: `(n_labels, dim)`; of length 1 if it is a cosine's."""
         self._check_fitted()
         return self.towers_[0].classifiers
 
