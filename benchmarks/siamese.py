@@ -5,9 +5,10 @@
 
 `--choices` trains `SiameseXML` once for each setting that could be another, and measures on 3,000
 samples of the training part that no model has seen (near copies stay on one side). Without it,
-models are measured on the test parts; `--rare` keeps only labels with at most 20 samples, `--new`
-hides a tenth of the labels and adds them by their texts. Each model learns from `--samples` of the
-training part, with `--seeds` seeds, the ensemble with one. Results go to `benchmarks/results`.
+models are measured on the test parts: `--ensemble` adds an ensemble and a tree with label texts,
+`--rare` keeps only labels with at most 20 samples, `--new` hides a tenth of the labels and adds
+them by their texts. Each model learns from `--samples` of the training part, with `--seeds` seeds,
+the ensemble with one. Results go to `benchmarks/results`.
 """
 
 import argparse
@@ -34,7 +35,6 @@ CHOICES: list[dict[str, Any]] = [
     {"dim": 512},
     {"epochs": 12},
     {"recipe__label_power": 0.45},
-    {"recipe__joint_epochs": 10},
     {"recipe__modules": ("embed", "mine", "refine")},
     {"recipe__classifier": "cosine"},
 ]
@@ -49,8 +49,11 @@ def main() -> None:
         "command": shlex.join(["python", "benchmarks/siamese.py", *sys.argv[1:]]),
         "machine": machine(), "versions": versions(), "tables": {},
     }  # fmt: skip
-    quick = tuple(options.sets) != SETS and not (options.rare or options.new)
-    names = [_ROWS[options.choices], *(n for n in ("rare", "new") if getattr(options, n))]
+    quick = tuple(options.sets) != SETS and not (options.rare or options.new or options.ensemble)
+    names = [
+        _ROWS[options.choices],
+        *(n for n in ("ensemble", "rare", "new") if getattr(options, n)),
+    ]
     path = results_folder(quick) / f"{'_'.join(names)}.json"
     for name in options.sets:
         whole = task(name, False, options.ngrams)
@@ -61,7 +64,7 @@ def main() -> None:
         measure = new_labels if options.new else quality
         title = f"{name}: {parts.said().partition(': ')[2]}"
         results["tables"][title] = rows = {}
-        chosen = choices() if options.choices else models()
+        chosen = choices() if options.choices else models(options.ensemble)
         for said, make in chosen.items():
             for seed in range(1 if said == "Ensemble of both" else options.seeds):
                 for row, values in measure(parts, said, make(seed)).items():
@@ -85,15 +88,14 @@ def choices() -> dict[str, Make]:
     return made
 
 
-def models() -> dict[str, Make]:
-    return {
-        "LabelTree": tree,
-        "LabelTree, label texts": tree,
-        "SiameseXML": siamese,
-        "Ensemble of both": lambda seed: um.Ensemble(
+def models(ensemble: bool) -> dict[str, Make]:
+    made: dict[str, Make] = {"LabelTree": tree, "SiameseXML": siamese}
+    if ensemble:
+        made["LabelTree, label texts"] = tree
+        made["Ensemble of both"] = lambda seed: um.Ensemble(
             [siamese(seed), tree(seed)], random_state=seed, verbose=False
-        ),
-    }
+        )
+    return made
 
 
 def tree(seed: int) -> um.LabelTree:
@@ -202,6 +204,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--choices", action="store_true")
+    parser.add_argument("--ensemble", action="store_true")
     parser.add_argument("--rare", action="store_true")
     parser.add_argument("--new", action="store_true")
     parser.add_argument("--samples", type=int, default=_SAMPLES)

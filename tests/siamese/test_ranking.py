@@ -177,7 +177,7 @@ def test_learned_scores_are_nearly_probabilities_and_find_what_is_frequent(model
     assert top.scores.max() <= 1
     hits = np.take_along_axis(Y.toarray(), top.labels, axis=1)
     assert abs(top.scores.mean() - hits.mean()) < 0.2  # of label 0, ranking makes too much
-    fixed = siamese(**SETTINGS, weights="fixed")
+    fixed = siamese(**SETTINGS, weights="fixed", classifier="cosine")
     X_train, Y_train, texts = topics()
     fixed.fit(X_train, Y_train, label_features=texts)
     found, missed = (

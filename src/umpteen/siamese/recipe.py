@@ -131,5 +131,5 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 
 
 def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
-    """Judge labels without samples as the others, which is how they were judged."""
+    """Score labels without samples like the others, as these models did."""
     state["newcomer_ranker_"] = None
