@@ -38,7 +38,7 @@ CHOICES: list[dict[str, Any]] = [
     {"recipe__modules": ("embed", "mine", "refine")},
     {"recipe__classifier": "cosine"},
 ]
-TAILS = (0.0, 0.25, 0.5, 1.0)
+TAILS = (0.0, 0.5)
 _SAMPLES, _HELD, _RARE = 10_000, 3_000, 20
 _ROWS = {False: "siamese", True: "siamese_choices"}
 

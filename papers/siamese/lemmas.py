@@ -19,7 +19,7 @@ _CONSTANTS = {"Module I": (0.9, 1.5), "Module III": (0.75, 3.0)}
 def normalised(rows: Floats, nu: float) -> Floats:
     """N_nu: [v, nu] at length 1, one number longer than v. N_0 adds a zero."""
     longer = np.concatenate([rows, np.full((*rows.shape[:-1], 1), nu)], axis=-1)
-    return longer / np.maximum(np.linalg.norm(longer, axis=-1, keepdims=True), 1e-300)
+    return units(longer)
 
 
 def encoded(rows: Floats, table: Floats, matrix: Floats, nu: float) -> Floats:
@@ -98,9 +98,9 @@ def lipschitz_shares(random: np.random.Generator) -> dict[str, float]:
     once = np.linalg.norm(normalised(pair[0], nu) - normalised(other[0], nu))
     sums = np.linalg.norm(normalised(pair.sum(0), nu) - normalised(other.sum(0), nu))
     return {
-        "Claim 10: ReLU is 1-Lipschitz": relu / apart[0],
-        "Claim 11: N_nu is 2/nu-Lipschitz": once / (2 / nu * apart[0]),
-        "Corollary 12: of sums": sums / (2 / nu * apart.sum()),
+        "Claim 10: ReLU is 1-Lipschitz": float(relu / apart[0]),
+        "Claim 11: N_nu is 2/nu-Lipschitz": float(once / (2 / nu * apart[0])),
+        "Corollary 12: of sums": float(sums / (2 / nu * apart.sum())),
         **_covering_shares(random, nu),
     }
 
@@ -132,7 +132,7 @@ def _covering_shares(random: np.random.Generator, nu: float) -> dict[str, float]
     eps = max(float(moved), float(np.linalg.norm(shifts - near_shifts, axis=1).max()))
     return {
         "Claim 9: encoders of near matrices": float(moved / bound),
-        "Lemma 6: surrogate loss by texts": by_text / (4 * moved / gamma),
+        "Lemma 6: surrogate loss by texts": float(by_text / (4 * moved / gamma)),
         "Lemma 7: surrogate loss by classifiers": by_own / (10 * eps / (gamma * nu)),
     }
 

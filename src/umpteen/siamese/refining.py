@@ -80,7 +80,7 @@ class Refiner(nn.Module):
         self.encoder = encoder
         encoder.table.weight.requires_grad_(rows is not None)
         self.vectors = nn.Embedding.from_pretrained(starts.vectors, freeze=False, sparse=True)
-        self.biases = None
+        self.biases: nn.Embedding | None = None
         self.likelihood: Likelihood = likelihood
         if starts.biases is not None:
             self.biases = nn.Embedding.from_pretrained(starts.biases, freeze=False, sparse=True)
