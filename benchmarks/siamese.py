@@ -1,100 +1,215 @@
-"""SiameseXML, LabelTree and an ensemble of both where labels have texts of their own.
+"""SiameseXML beside LabelTree and an ensemble of both, where labels have texts of their own.
 
-`python benchmarks/siamese.py debian-deps` reads the set under `$UMPTEEN_DATA` and measures on its
-test part; with `--dev`, on a validation split of the training part instead. `--choices` trains
-`SiameseXML` once for each choice that could be another; `--ngrams 2` has bigrams, too, as `Tagger`
-does.
+    python benchmarks/siamese.py --choices
+    python benchmarks/siamese.py --seeds 3
+
+`--choices` trains `SiameseXML` once for each setting that could be another, and measures on 3,000
+samples of the training part that no model has seen (near copies stay on one side). Without it,
+models are measured on the test parts: `--ensemble` adds an ensemble and a tree with label texts,
+`--rare` keeps only labels with at most 20 samples, `--new` hides a tenth of the labels and adds
+them by their texts. Each model learns from `--samples` of the training part, with `--seeds` seeds,
+the ensemble with one. Results go to `benchmarks/results`.
 """
 
 import argparse
+import shlex
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import harness  # noqa: F401 (makes papers importable)
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from harness.environment import machine, results_folder, versions
+from harness.report import made_by, table_lines, write_results
+from scipy.sparse import csr_matrix
 
 import umpteen as um
+from papers.siamese.newcomers import hidden, scores
 from papers.siamese.tasks import METRICS, Task, figures, task
 from umpteen.splitting import validation_split
-from umpteen.validation import as_csr
 
+SETS = ("debian-deps", "wordnet-ancestors", "eurlex57k")
 CHOICES: list[dict[str, Any]] = [
     {},
-    {"recipe__start": "text"},
-    {"recipe__mine_every": 2},
-    {"recipe__loss": "contrastive"},
-    {"recipe__dropout": 0.0},
+    {"dim": 512},
+    {"epochs": 12},
     {"recipe__label_power": 0.45},
-    {"recipe__residual": True},
-    {"recipe__modules": ("embed", "mine", "refine", "joint")},
-    {"n_models": 3},
+    {"recipe__modules": ("embed", "mine", "refine")},
+    {"recipe__classifier": "cosine"},
 ]
-TAILS = (0.0, 0.5, 1.0)
-_DRAW = 7  # another than the model's own
+TAILS = (0.0, 0.5)
+_SAMPLES, _HELD, _RARE = 10_000, 3_000, 20
+_ROWS = {False: "siamese", True: "siamese_choices"}
 
 
 def main() -> None:
     options = parse()
-    chosen = task(options.set, False, options.ngrams)
-    parts = cut(chosen) if options.dev else chosen
-    table = Table("model", "P@1/3/5", "PSP@1/3/5", "training CPU-s", "wall s")
-    for name, model in models(options.choices, options.seed):
-        start, began = time.process_time(), time.monotonic()
-        more = {} if name == "LabelTree" else {"label_features": parts.label_features}
-        model.fit(parts.X, parts.Y, **more)
-        spent = f"{time.process_time() - start:.0f}", f"{time.monotonic() - began:.0f}"
-        for tail in TAILS if isinstance(model, um.SiameseXML) else (0.0,):
-            if tail:
-                model.set_params(tail=tail)
-            said = f"{name}, tail={tail:g}" if tail else name
-            row = said, *quality(model.predict_topk(parts.X_test), parts), *spent
-            print("; ".join(row), flush=True)
-            table.add_row(*row)
-    Console(width=110).print(table)
+    results: dict[str, Any] = {
+        "command": shlex.join(["python", "benchmarks/siamese.py", *sys.argv[1:]]),
+        "machine": machine(), "versions": versions(), "tables": {},
+    }  # fmt: skip
+    quick = tuple(options.sets) != SETS and not (options.rare or options.new or options.ensemble)
+    names = [
+        _ROWS[options.choices],
+        *(n for n in ("ensemble", "rare", "new") if getattr(options, n)),
+    ]
+    path = results_folder(quick) / f"{'_'.join(names)}.json"
+    for name in options.sets:
+        whole = task(name, False, options.ngrams)
+        parts = held_out(whole) if options.choices else whole
+        parts = fewer(parts, options.samples)
+        if options.rare:
+            parts = rare_only(parts)
+        measure = new_labels if options.new else quality
+        title = f"{name}: {parts.said().partition(': ')[2]}"
+        results["tables"][title] = rows = {}
+        chosen = choices() if options.choices else models(options.ensemble)
+        for said, make in chosen.items():
+            for seed in range(1 if said == "Ensemble of both" else options.seeds):
+                for row, values in measure(parts, said, make(seed)).items():
+                    rows.setdefault(row, []).append(values)
+                    print(name, row, *(f"{value:.1f}" for value in values), flush=True)
+            write_results(results, path, markdown(results, options.new))
+    print(markdown(results, options.new))
 
 
-def models(choices: bool, seed: int) -> Iterator[tuple[str, Any]]:
-    if choices:
-        for changes in CHOICES:
-            said = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-            yield said or "as it is", um.SiameseXML(random_state=seed).set_params(**changes)
-        return
-    yield "LabelTree", um.LabelTree(random_state=seed)
-    yield "LabelTree, labels' texts", um.LabelTree(random_state=seed)
-    yield "SiameseXML", um.SiameseXML(random_state=seed)
-    yield "Ensemble of both", um.Ensemble([um.SiameseXML(random_state=seed), um.LabelTree()])
+Make = Callable[[int], Any]
 
 
-def cut(whole: Task) -> Task:
-    """To learn from and to test on, both of the training part."""
-    held = validation_split(as_csr(whole.X), whole.Y, _DRAW)
-    Y, Y_test = whole.Y[~held], whole.Y[held]
-    seen = np.flatnonzero(Y.getnnz(axis=0))
-    asked = Y_test[:, seen].getnnz(axis=1) > 0
+def choices() -> dict[str, Make]:
+    def making(changes: dict[str, Any]) -> Make:
+        return lambda seed: siamese(seed).set_params(**changes)
+
+    made: dict[str, Make] = {"LabelTree": tree}
+    for changes in CHOICES:
+        said = ", ".join(f"{name}={value!r}" for name, value in changes.items())
+        made[said or "SiameseXML as it is"] = making(changes)
+    return made
+
+
+def models(ensemble: bool) -> dict[str, Make]:
+    made: dict[str, Make] = {"LabelTree": tree, "SiameseXML": siamese}
+    if ensemble:
+        made["LabelTree, label texts"] = tree
+        made["Ensemble of both"] = lambda seed: um.Ensemble(
+            [siamese(seed), tree(seed)], random_state=seed, verbose=False
+        )
+    return made
+
+
+def tree(seed: int) -> um.LabelTree:
+    return um.LabelTree(random_state=seed, verbose=False)
+
+
+def siamese(seed: int) -> um.SiameseXML:
+    return um.SiameseXML(random_state=seed, verbose=False)
+
+
+def quality(parts: Task, said: str, model: Any) -> dict[str, list[float]]:
+    """P and PSP at 1, 3 and 5 in %, and CPU seconds of training."""
+    start = time.process_time()
+    fit(model, parts, said)
+    spent = time.process_time() - start
+    found = {}
+    for tail in TAILS if said == "SiameseXML" else (0.0,):
+        model.set_params(**({"tail": tail} if tail else {}))
+        of = dict(zip(METRICS, figures(parts, model.predict_topk(parts.X_test)), strict=True))
+        name = f"{said}, tail={tail:g}" if tail else said
+        found[name] = [*of["P"].tolist(), *of["PSP"].tolist(), spent]
+    return found
+
+
+def new_labels(parts: Task, said: str, model: Any) -> dict[str, list[float]]:
+    """Recall of new labels at 5, 10 and 50 and PSP at 1, 3 and 5, among all and among new ones."""
+    if not isinstance(model, um.SiameseXML):
+        return {}
+    case = hidden(parts)
+    texts, n = case.task.label_features, case.n_learned
+    vectors = um.text.pretrained_vectors(parts.feature_names)
+    found = {}
+    for words, table in ("", None), (", pretrained words", vectors):
+        model.fit(case.task.X, case.learned, label_features=texts[:n], token_vectors=table)
+        model.add_labels(label_features=texts[n:])
+        among_all = model.predict_topk(case.task.X_test, 50)
+        among_new = model.remove_labels(np.arange(n)).predict_topk(case.task.X_test, 50)
+        for among, top in ("all", among_all), ("new ones", among_new):
+            found[f"{said}{words}, among {among}"] = scores(case, top).tolist()
+    return found
+
+
+def fit(model: Any, parts: Task, said: str) -> None:
+    more = {} if said == "LabelTree" else {"label_features": parts.label_features}
+    model.fit(parts.X, parts.Y, **more)
+
+
+def held_out(whole: Task) -> Task:
+    """To learn from and to choose by, both of the training part."""
+    held = validation_split(whole.X, whole.Y, 7, fraction=1.0, most=_HELD, copies_together=True)
+    assert held is not None
     return replace(
-        whole, X=whole.X[~held], Y=Y[:, seen], X_test=whole.X[held][asked],
-        Y_test=Y_test[asked][:, seen], label_features=whole.label_features[seen],
+        whole, X=whole.X[~held], Y=whole.Y[~held], X_test=whole.X[held], Y_test=whole.Y[held]
+    )
+
+
+def fewer(parts: Task, most: int) -> Task:
+    """Fewer samples to learn from, and only their labels."""
+    rows = np.sort(np.random.default_rng(5).permutation(parts.X.shape[0])[:most])
+    return with_labels(replace(parts, X=parts.X[rows], Y=csr_matrix(parts.Y[rows])))
+
+
+def rare_only(parts: Task) -> Task:
+    """Without labels of more samples than a few."""
+    counts = parts.Y.getnnz(axis=0)
+    kept = csr_matrix(parts.Y.multiply(counts <= _RARE))
+    kept.eliminate_zeros()
+    return with_labels(replace(parts, Y=kept))
+
+
+def with_labels(parts: Task) -> Task:
+    """Only labels that have samples, and test samples that have one of these."""
+    seen = np.flatnonzero(parts.Y.getnnz(axis=0))
+    Y_test = csr_matrix(parts.Y_test[:, seen])
+    asked = np.flatnonzero(Y_test.getnnz(axis=1))
+    return replace(
+        parts, Y=csr_matrix(parts.Y[:, seen]), X_test=parts.X_test[asked], Y_test=Y_test[asked],
+        label_features=parts.label_features[seen], label_names=[], texts_test=[],
     )  # fmt: skip
 
 
-def quality(top: um.TopK, parts: Task) -> tuple[str, str]:
-    of = dict(zip(METRICS, figures(parts, top), strict=True))
-    return tuple(" ".join(f"{value:.2f}" for value in of[name]) for name in ("P", "PSP"))
+def markdown(results: dict[str, Any], new: bool) -> str:
+    lines = ["# SiameseXML beside LabelTree" if "choices" not in results["command"] else
+             "# Settings of SiameseXML, chosen on samples of the training part",
+             "", made_by(results)]  # fmt: skip
+    heading = ["recall@5 / 10 / 50", "PSP@1 / 3 / 5"]
+    if not new:
+        heading = ["P@1 / 3 / 5", "PSP@1 / 3 / 5", "training CPU s"]
+    for title, rows in results["tables"].items():
+        table = [["", *heading]]
+        for name, runs in rows.items():
+            mean, spread = np.mean(runs, axis=0), np.std(runs, axis=0)
+            cells = [" / ".join(f"{value:.1f}" for value in mean[a : a + 3]) for a in (0, 3)]
+            if len(runs) > 1:
+                cells = [
+                    f"{cell} (± {spread[a]:.1f})" for a, cell in zip((0, 3), cells, strict=True)
+                ]
+            table.append([name, *cells, *([] if new else [f"{mean[6]:.0f}"])])
+        lines += ["", f"## {title}", "", table_lines(table)]
+    return "\n".join(lines) + "\n"
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("set", nargs="?", default="debian-deps")
-    parser.add_argument("--ngrams", type=int, default=1)
-    parser.add_argument("--dev", action="store_true")
+    parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--choices", action="store_true")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ensemble", action="store_true")
+    parser.add_argument("--rare", action="store_true")
+    parser.add_argument("--new", action="store_true")
+    parser.add_argument("--samples", type=int, default=_SAMPLES)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--ngrams", type=int, default=1)
     return parser.parse_args()
 
 

@@ -1,7 +1,7 @@
 """SiameseXML (Dahiya et al.): every claim that can be measured."""
 
 from papers.contents import Section
-from papers.siamese import newcomers, quality, speed, surrogates
+from papers.siamese import lemmas, newcomers, quality, speed, surrogates
 
 TITLE = "SiameseXML: labels with texts of their own"
 PAPER = (
@@ -9,7 +9,7 @@ PAPER = (
     "Networks meet Extreme Classifiers with 100M Labels (tables and claims by the supplement)"
 )
 
-_CHAPTERS = (quality, newcomers, speed, surrogates)
+_CHAPTERS = (quality, newcomers, speed, surrogates, lemmas)
 
 
 def claims(quick: bool) -> list[Section]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ class Entry:
     described: bool = True  # learns from labels' texts
     main: bool = False  # over several seeds
     changes: dict[str, Any] = field(default_factory=dict)  # of a trained model
+    pretrained: bool = False  # starts from pretrained vectors of words
 
 
 def entries(quick: bool) -> dict[str, Entry]:
@@ -60,7 +62,7 @@ def entries(quick: bool) -> dict[str, Entry]:
 
     def siamese(**changes: Any) -> Callable[[int], SiameseXML]:
         def make(seed: int) -> SiameseXML:
-            return SiameseXML(random_state=seed, verbose=False).set_params(**small, **changes)
+            return SiameseXML(random_state=seed, verbose=False).set_params(**{**small, **changes})
 
         return make
 
@@ -78,8 +80,9 @@ def entries(quick: bool) -> dict[str, Entry]:
 
     without = {
         "recipe__modules": ("mine", "refine"), "recipe__start": "centroid", "recipe__alpha": 1.0,
-        "recipe__weights": "fixed",
+        "recipe__weights": "fixed", "recipe__classifier": "cosine", "dim": 256,
     }  # fmt: skip
+    with_words = find_spec("wordllama") is not None
     return {
         "SiameseXML": Entry(siamese(), main=True),
         "SiameseXML, tail=0.5": Entry("SiameseXML", changes={"tail": 0.5}),
@@ -94,7 +97,7 @@ def entries(quick: bool) -> dict[str, Entry]:
         "the paper's settings, fewer epochs": Entry(
             lambda seed: SiameseXML.paper(**printed, recipe__shortlist=100, random_state=seed)
         ),
-        "classifier only (as SLICE)": Entry(siamese(**without)),
+        "classifier only (as SLICE)": Entry(siamese(**without), pretrained=with_words),
         "LabelTree (paper: Parabel)": Entry(tree, described=False, main=True),
         "LabelTree with labels' texts": Entry(tree, main=True),
         "three trees with labels' texts": Entry(three),
@@ -142,7 +145,9 @@ def measured(chosen: Task, rows: dict[str, Entry], n_seeds: int) -> dict[str, li
             else:
                 n_runs = n_seeds if entry.main else 1
                 runs = [entry.make(seed) for seed in range(n_runs)]
-                found[label] = [outcome(chosen, model, entry.described) for model in runs]
+                found[label] = [
+                    outcome(chosen, model, entry.described, entry.pretrained) for model in runs
+                ]
             advance()
     return found
 

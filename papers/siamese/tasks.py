@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from papers import sets
 from papers.sets import some_rows, texts_of, train_and_test
 from umpteen import TopK, data, save
 from umpteen.metrics import ndcg_at_k, precision_at_k, propensity, psndcg_at_k, psp_at_k
-from umpteen.text import Vectorizer
+from umpteen.text import Vectorizer, pretrained_vectors
 
 DEPTHS = (1, 3, 5)
 METRICS = ("N", "PSN", "P", "PSP")
@@ -38,6 +38,7 @@ class Task:
     label_features: csr_matrix
     label_names: list[str]
     texts_test: list[str]
+    feature_names: list[str] = field(default_factory=list)
 
     def said(self) -> str:
         """Its size in words."""
@@ -72,6 +73,7 @@ def task(name: str, quick: bool, ngrams: int = 1) -> Task:
     return Task(
         name, X, Y[:, learned], words.transform(texts_test), Y_test[test_rows], features,
         [_title(described[label] or names[label]) for label in learned], texts_test,
+        words.get_feature_names_out().tolist(),
     )  # fmt: skip
 
 
@@ -91,9 +93,11 @@ class Outcome:
     seconds: float
 
 
-def outcome(chosen: Task, model: Any, described: bool) -> Outcome:
-    """Train and evaluate."""
-    more = {"label_features": chosen.label_features} if described else {}
+def outcome(chosen: Task, model: Any, described: bool, pretrained: bool = False) -> Outcome:
+    """Train and evaluate; `pretrained` vectors of words are those of `umpteen.text`."""
+    more: dict[str, Any] = {"label_features": chosen.label_features} if described else {}
+    if pretrained:
+        more["token_vectors"] = pretrained_vectors(chosen.feature_names)
     start = time.perf_counter()
     model.fit(chosen.X, chosen.Y, **more)
     seconds = time.perf_counter() - start

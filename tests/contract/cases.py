@@ -78,7 +78,7 @@ def _impatient() -> Any:
 
 
 def _quickly_refined() -> Any:
-    return umpteen.siamese.SiameseRecipe(refine_epochs=2)
+    return umpteen.siamese.SiameseRecipe(refine_epochs=2, joint_epochs=1)
 
 
 def _narrow() -> Any:
@@ -156,7 +156,13 @@ CASES = {
         ),
         needs="torch",
         fit=lambda model, X, Y: (
-            model.set_params(dim=16, epochs=1, recipe__refine_epochs=1, recipe__shortlist=5)
+            model.set_params(
+                dim=16,
+                epochs=1,
+                recipe__refine_epochs=1,
+                recipe__joint_epochs=1,
+                recipe__shortlist=5,
+            )
             if _are_many(X)
             else model
         ).fit(X, Y),

@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 from scipy.sparse import csr_matrix
 
 from papers.contents import Table
-from papers.siamese import newcomers, quality, surrogates, tasks
+from papers.siamese import lemmas, newcomers, quality, surrogates, tasks
 from umpteen.centroid import NearestCentroid
 from umpteen.siamese import SiameseRecipe, SiameseXML
 
@@ -111,3 +111,33 @@ def test_the_chapter_on_bounds_can_be_measured():
     section = surrogates.sections(True)[0]
     tables = [part for part in section.measure() if isinstance(part, Table)]
     assert tables[0].rows[0][1].startswith("0 of")
+
+
+def test_module_3_begins_where_module_1_ends_if_the_objectives_are_the_same():
+    problem = lemmas.SmallProblem(0)
+    module1, begins, ends = problem.losses(0.9, 1.5)
+    assert begins == pytest.approx(module1)
+    assert ends < 0.95 * begins
+    _, begins, _ = problem.losses(0.75, 3.0)
+    assert abs(begins - module1) > 1
+
+
+def test_a_normalisation_with_nu_is_not_idempotent():
+    rows = np.array([[3.0, 4.0]])
+    np.testing.assert_allclose(lemmas.normalised(rows, 12.0), [[3 / 13, 4 / 13, 12 / 13]])
+    assert np.ptp(lemmas.twice_normalised(0.0)) < 1e-12
+    assert np.ptp(lemmas.twice_normalised(0.5)) > 0.01
+
+
+def test_models_that_are_near_have_near_losses():
+    random = np.random.default_rng(1)
+    shares = [lemmas.lipschitz_shares(random) for _ in range(100)]
+    assert all(share <= 1 + 1e-9 for case in shares for share in case.values())
+    assert max(case["Claim 11: N_nu is 2/nu-Lipschitz"] for case in shares) > 0.1
+
+
+def test_drawn_entries_stand_for_a_matrix():
+    """The bound holds, and is above what happens where it says something."""
+    share, bound = lemmas.maurey_tail(0, 500, 0.05, 200)
+    assert share <= bound < 1
+    assert lemmas.maurey_tail(0, 20, 0.1, 200)[0] > 0.1  # so that a wrong estimate would show

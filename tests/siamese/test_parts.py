@@ -15,6 +15,7 @@ from umpteen.neural import SparseRows
 from umpteen.search import LabelIndex
 from umpteen.siamese.embedding import LabelBatches, PairNetwork
 from umpteen.siamese.encoder import Encoder
+from umpteen.siamese.loss import PairLoss
 from umpteen.siamese.refining import SampleBatches
 from umpteen.siamese.shortlist import hard_negatives
 from umpteen.siamese.tower import Tower, TrainedEncoder
@@ -34,7 +35,9 @@ def data():
 def _batches(data, n_mined=3, **options):
     X, Z, Y = data
     torch.manual_seed(0)
-    network = PairNetwork(Encoder(30, 8), 20, n_mined, loss="contrastive", n_hardest=2)
+    network = PairNetwork(
+        Encoder(30, 8), 20, n_mined, kind="contrastive", likelihood=PairLoss(0.9, 1.5), n_hardest=2
+    )
     settings = {"power": 0.45, "mine_every": 1, "device": CPU, "n_jobs": 1, **options}
     return LabelBatches(X, Z, Y, network, **settings)
 
@@ -76,8 +79,9 @@ def test_no_relevant_sample_is_ever_a_negative(data):
     n_mined = 0
     for epoch in range(4):
         for drawn in batches.batches(epoch, settings):
-            rows, marked = batches.batch(drawn)
+            rows, marked, owners = batches.batch(drawn)
             mined = drawn.mined[drawn.mined >= 0]
+            np.testing.assert_array_equal(drawn.mined[owners.numpy()], mined)
             samples = np.concatenate([drawn.samples, mined])
             n_mined += len(mined)
             np.testing.assert_array_equal(marked.numpy(), relevant[drawn.labels][:, samples])
@@ -146,14 +150,22 @@ def test_what_a_sample_is_asked_about_is_told_apart(data):
     Y = data[2]
     hard = hard_negatives([LabelIndex(np.random.default_rng(0).random((20, 5)))],
                           np.ones((60, 5), np.float32), Y, 4)  # fmt: skip
-    batches = SampleBatches(Y, hard, n_random=5, device=CPU)
+    batches = SampleBatches(Y, hard, n_random=5, corrected=True, device=CPU)
     seen = np.zeros(Y.shape, bool)
     for drawn in batches.batches(0, SimpleNamespace(seed=0, batch_size=16)):
         asked, _ = batches.batch(drawn)
-        labels = asked.labels[asked.places.numpy()]
-        marks = Y.toarray()[asked.samples[:, None], labels] > 0
-        assert marks[asked.relevant.numpy()].all()
-        assert not marks[asked.negative.numpy()].any()
-        rows, columns = np.nonzero(asked.relevant.numpy())
-        seen[asked.samples[rows], labels[rows, columns]] = True
+        compared = np.zeros((len(asked.samples), Y.shape[1]), int)
+        relevant = Y.toarray()[asked.samples] > 0
+        for places, weights, own in (
+            (asked.own, asked.own_weights, True),
+            (asked.hard, asked.hard_weights, False),
+            (asked.drawn.expand(asked.drawn_weights.shape), asked.drawn_weights, False),
+        ):
+            rows, columns = np.nonzero(weights.numpy())
+            labels = asked.labels[places.numpy()[rows, columns]]
+            assert (relevant[rows, labels] == own).all()
+            np.add.at(compared, (rows, labels), 1)
+            if own:
+                seen[asked.samples[rows], labels] = True
+        assert compared.max() == 1  # no negative twice
     np.testing.assert_array_equal(seen, Y.toarray() > 0)

@@ -17,6 +17,7 @@ from umpteen.errors import ModelPathError
 from umpteen.ranking import QuadraticRanker
 from umpteen.ranking import quadratic as ranker
 from umpteen.siamese.lexical import LexicalIndex
+from umpteen.siamese.weighing import newcomers
 
 N_CANDIDATES = 10
 
@@ -157,7 +158,10 @@ def topics(n_samples=2_400, seed=0):
     return csr_matrix(X), csr_matrix(Y), csr_matrix(texts)
 
 
-SETTINGS = {"dim": 48, "epochs": 3, "refine_epochs": 1, "random_state": 0, "verbose": False}
+SETTINGS = {
+    "dim": 48, "epochs": 3, "refine_epochs": 1, "joint_epochs": 1, "random_state": 0,
+    "verbose": False,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +177,7 @@ def test_learned_scores_are_nearly_probabilities_and_find_what_is_frequent(model
     assert top.scores.max() <= 1
     hits = np.take_along_axis(Y.toarray(), top.labels, axis=1)
     assert abs(top.scores.mean() - hits.mean()) < 0.2  # of label 0, ranking makes too much
-    fixed = siamese(**SETTINGS, weights="fixed")
+    fixed = siamese(**SETTINGS, weights="fixed", classifier="cosine")
     X_train, Y_train, texts = topics()
     fixed.fit(X_train, Y_train, label_features=texts)
     found, missed = (
@@ -261,16 +265,93 @@ def test_a_given_split_is_answered_by_towers_and_weights_that_have_not_seen_it()
     assert um.metrics.precision_at_k(shuffled[split], fair, 1) < best_guess + 0.1
 
 
-def test_a_given_split_trains_towers_once(monkeypatch):
+@pytest.fixture
+def trainings(monkeypatch):
+    """The data and the modules of each training."""
     from umpteen.siamese import siamese_xml
 
     calls, original = [], siamese_xml.train_tower
-    monkeypatch.setattr(
-        siamese_xml,
-        "train_tower",
-        lambda *rest: calls.append(rest[0].X.shape[0]) or original(*rest),
-    )
+
+    def telling(data, table, settings, seed):
+        calls.append((data, settings.recipe.modules))
+        return original(data, table, settings, seed)
+
+    monkeypatch.setattr(siamese_xml, "train_tower", telling)
+    return calls
+
+
+def test_all_samples_train_the_tower_that_answers(trainings):
+    """First without the split, to learn the weights from it; then once more with all samples."""
     X, Y, texts = topics()
     split = np.arange(X.shape[0]) % 8 == 3
-    siamese(**{**SETTINGS, "epochs": 1}).fit_validated(X, Y, split, label_features=texts)
-    assert calls == [(~split).sum()]
+    model = siamese(**{**SETTINGS, "epochs": 1})
+    model.fit_validated(X, Y, split, label_features=texts)
+    assert [data.X.shape[0] for data, _ in trainings] == [(~split).sum(), X.shape[0]]
+    assert trainings[1][0].Y.nnz == Y.nnz
+    centroid = model.towers_[0].encoder.bags(X).T @ Y.toarray()[:, 7]
+    np.testing.assert_allclose(
+        model.towers_[0].centroids[7], centroid / np.linalg.norm(centroid), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_module_4_is_kept_where_the_split_says_that_it_helps(trainings, helps, monkeypatch):
+    from umpteen.siamese.weighing import ValidationEvidence
+
+    qualities = iter([0.7, 0.6] if helps else [0.6, 0.7])  # with it, and before it
+    monkeypatch.setattr(ValidationEvidence, "quality", lambda _: next(qualities))
+    X, Y, texts = topics()
+    modules = ("embed", "refine", "joint")
+    model = siamese(**{**SETTINGS, "epochs": 1, "modules": modules, "joint_epochs": 1})
+    model.fit(X, Y, label_features=texts)
+    assert [used for _, used in trainings] == [modules, modules if helps else modules[:2]]
+    assert ("joint" in model.history_[0]) == helps
+
+
+def test_labels_that_are_hidden_have_texts_and_are_not_frequent():
+    random = np.random.default_rng(0)
+    Y = random.random((500, 400)) < 0.003
+    Y[:, :20] = random.random((500, 20)) < 0.1
+    texts = np.ones((400, 3))
+    texts[300:] = 0
+    hidden = newcomers(csr_matrix(Y), csr_matrix(texts), 0)
+    counts = Y.sum(axis=0)
+    possible = (counts > 0) & (counts <= 5) & (np.arange(400) < 300)
+    assert possible[hidden].all()
+    assert len(hidden) == int(0.05 * possible.sum())
+    assert not np.array_equal(hidden, newcomers(csr_matrix(Y), csr_matrix(texts), 1))
+
+
+def test_towers_that_weights_are_learned_with_know_no_sample_of_hidden_labels(
+    trainings, monkeypatch
+):
+    from umpteen.siamese import siamese_xml
+
+    monkeypatch.setattr(siamese_xml, "newcomers", lambda *_: np.array([5, 9]))
+    X, Y, texts = topics()
+    model = siamese(**{**SETTINGS, "epochs": 1}).fit(X, Y, label_features=texts)
+    part, whole = (data for data, _ in trainings)
+    assert part.Y[:, [5, 9]].nnz == 0
+    assert (np.delete(part.Y.getnnz(axis=0), [5, 9]) > 0).all()
+    assert whole.Y.nnz == Y.nnz
+    assert len(model.newcomer_ranker_.means) == 2
+
+
+def test_newcomers_are_judged_by_their_own_ranker(model):
+    X, _, texts = topics()
+    again = pickle.loads(pickle.dumps(model)).add_labels(label_features=texts[3:5])
+    columns = np.array([[0.9, 0.8], [0.0, 0.0]], np.float32)
+    again.newcomer_ranker_ = QuadraticRanker.fitted(
+        np.tile(columns, (50, 1)), np.tile([True, False], 50), np.full(50, 2)
+    )
+    answers = again.predict_topk(X[:40], k=N_TOPICS + 2)
+    scores = answers.to_csr(N_TOPICS + 2).toarray()[:, N_TOPICS:]
+    tower = again.towers_[0]
+    bags = tower.encoder.bags(X[:40])
+    units = csr_matrix(X[:40] / np.sqrt(3))
+    words = (units @ again.label_features_[N_TOPICS:].T).toarray()
+    evidence = np.stack([bags @ tower.texts[N_TOPICS:].T, words], axis=-1).astype(np.float32)
+    expected = again.newcomer_ranker_.probabilities(evidence)
+    found = scores > 0
+    assert found.any()
+    np.testing.assert_allclose(scores[found], expected[found], rtol=1e-3)

@@ -19,7 +19,7 @@ from umpteen.errors import FeaturesError, LabelsShapeError, ModelPathError, Para
 
 N_TOPICS = 12
 # Words that training never saw keep random vectors: 96 numbers tell 120 words apart, 24 do not.
-SMALL = {"dim": 96, "epochs": 4, "refine_epochs": 2, "random_state": 0}
+SMALL = {"dim": 96, "epochs": 4, "refine_epochs": 2, "joint_epochs": 1, "random_state": 0}
 
 
 def topics(n_samples=120, seed=0):
@@ -43,7 +43,8 @@ def topics(n_samples=120, seed=0):
         {"search": "hnsw"},
         {"modules": ("embed",)},
         {"modules": ("refine",)},
-        {"modules": ("embed", "mine", "refine", "joint")},
+        {"modules": ("embed", "mine", "refine")},
+        {"classifier": "cosine"},
         {"n_models": 3, "epochs": 2},
         {"activation": "gelu"},
     ],
@@ -71,7 +72,7 @@ def test_training_makes_labels_and_their_samples_alike():
 def test_refining_begins_at_the_scores_of_the_texts():
     """Lemma 2: what Module III does not learn, it does not spoil."""
     X, Y, texts = topics()
-    settings = {**SMALL, "start": "text"}
+    settings = {**SMALL, "start": "text", "classifier": "cosine", "modules": ("embed", "refine")}
     one = siamese(**{**settings, "modules": ("embed",)}).fit(X, Y, label_features=texts)
     other = siamese(**{**settings, "refine_epochs": 0}).fit(X, Y, label_features=texts)
     np.testing.assert_array_equal(other.classifiers_of_labels_, other.label_embeddings_)
@@ -80,13 +81,18 @@ def test_refining_begins_at_the_scores_of_the_texts():
     assert moved.history_[0]["refine"][-1] < moved.history_[0]["refine"][0]
 
 
-def test_scores_are_the_documented_mixture():
+@pytest.mark.parametrize("classifier", ["logistic", "cosine"])
+def test_scores_are_the_documented_mixture(classifier):
     X, Y, texts = topics()
-    model = siamese(**SMALL, alpha=0.7, residual=True).fit(X, Y, label_features=texts)
+    settings = {**SMALL, "alpha": 0.7, "residual": True, "classifier": classifier}
+    model = siamese(**settings).fit(X, Y, label_features=texts)
     tower = model.towers_[0]
     bags = tower.encoder.bags(X)
     mean = (bags @ tower.texts.T + bags @ tower.centroids.T) / 2
-    expected = 0.7 * model.encode(X) @ tower.classifiers.T + 0.3 * mean
+    own = model.encode(X) @ tower.classifiers.T
+    if classifier == "logistic":
+        own = 1 / (1 + np.exp(-own - tower.biases))
+    expected = 0.7 * own + 0.3 * mean
     scores = model.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS).toarray()
     np.testing.assert_allclose(scores, expected, atol=1e-5)
 
@@ -97,9 +103,27 @@ def test_a_label_without_samples_stays_at_its_text():
     fewer = Y.toarray()
     fewer[:, 3] = 0
     model = siamese(**SMALL).fit(X, csr_matrix(fewer), label_features=texts)
-    own, text = model.classifiers_of_labels_, model.label_embeddings_
-    np.testing.assert_array_equal(own[3], text[3])
-    assert (own[4] != text[4]).any()
+    own = model.classifiers_of_labels_
+    own = own / np.linalg.norm(own, axis=1, keepdims=True)
+    text = model.label_embeddings_
+    np.testing.assert_allclose(own[3], text[3], atol=1e-6)
+    assert np.abs(own[4] - text[4]).max() > 1e-3
+
+
+def test_a_new_label_is_not_sure_of_an_unrelated_text():
+    """On a few samples, and where all other labels were removed."""
+    X, Y, texts = topics()
+    model = siamese(**SMALL).fit(X[:, :110], Y[:, :11], label_features=texts[:11, :110])
+    unrelated = np.zeros((1, 110), np.float32)
+    unrelated[0, 100:105] = 1
+    model.add_labels(label_features=unrelated)
+    others = np.flatnonzero(Y.indices < 10)
+    asked = X[others][:, :110]
+    scores = model.predict_topk(asked, k=12).to_csr(12).toarray()[:, 11]
+    assert scores.max() < 0.5
+    alone = model.remove_labels(np.arange(11)).predict_topk(asked, k=1)
+    np.testing.assert_array_equal(alone.labels, np.full((len(others), 1), 11))
+    assert alone.scores.max() < 0.5
 
 
 def test_tail_says_where_it_has_no_effect():
@@ -302,6 +326,8 @@ def test_the_papers_settings_do_not_follow_our_defaults():
         "recipe__batch_size": 4096, "recipe__loss": "contrastive", "recipe__label_power": 0.45,
         "recipe__residual": True, "recipe__activation": "relu", "recipe__start": "text",
         "recipe__weights": "fixed", "recipe__shortlist": 500, "recipe__dropout": 0.0,
+        "recipe__classifier": "cosine", "recipe__modules": ("embed", "mine", "refine"),
+        "recipe__likelihood": (0.9, 1.5), "recipe__refine_likelihood": (0.75, 3.0),
     }  # fmt: skip
     paper, code = um.SiameseXML.paper().get_params(), um.SiameseXML.released().get_params()
     assert {name: paper[name] for name in printed} == printed

@@ -20,7 +20,6 @@ from umpteen.search import LabelIndex
 from umpteen.siamese.encoder import Encoder
 from umpteen.siamese.loss import PairLoss, contrastive, softmax
 
-LOSS = PairLoss(c=0.9, d=1.5)
 _TEMPERATURE = 0.05
 _POOL = 16_384  # samples that are searched for hard negatives
 _SPARE = 8  # candidates per label beyond those wanted, as some turn out relevant
@@ -45,24 +44,31 @@ class PairNetwork(nn.Module):
     mined_in: Tensor  # the epoch in which that was
 
     def __init__(
-        self, encoder: Encoder, n_labels: int, n_mined: int, *, loss: str, n_hardest: int
-    ) -> None:
+        self, encoder: Encoder, n_labels: int, n_mined: int, *,
+        kind: str, likelihood: PairLoss, n_hardest: int,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.encoder, self.kind, self.n_hardest = encoder, loss, n_hardest
+        self.encoder, self.kind = encoder, kind
+        self.likelihood, self.n_hardest = likelihood, n_hardest
         self.register_buffer("mined", torch.full((n_labels, n_mined), -1))
         self.register_buffer("mined_in", torch.tensor(-1))
 
-    def loss(self, rows: SparseRows, relevant: Tensor) -> Tensor:
+    def loss(self, rows: SparseRows, relevant: Tensor, owners: Tensor) -> Tensor:
         """Return the loss of n labels, their n samples and m mined ones; `relevant` is (n, n + m).
 
-        A sample that was mined for one label is a negative of the others as well.
+        `owners` (m,) are the places of the labels for which samples were mined. In the softmax,
+        such a sample is a negative of the other labels as well.
         """
         n_labels = len(relevant)
         vectors = self.encoder(rows)
         cosines = vectors[:n_labels] @ vectors[n_labels:].T  # (n, n + m)
         if self.kind == "softmax":
             return softmax(cosines, ~relevant, _TEMPERATURE)
-        return contrastive(cosines, relevant, ~relevant, LOSS, self.n_hardest)
+        mined = torch.full((n_labels,), torch.nan, device=cosines.device)
+        columns = torch.arange(n_labels, cosines.shape[1], device=cosines.device)
+        mined = mined.index_copy(0, owners, cosines[owners, columns])
+        online, own = cosines[:, :n_labels], relevant[:, :n_labels]
+        return contrastive(online, own, ~own, self.likelihood, self.n_hardest, mined)
 
 
 class LabelBatches:
@@ -106,12 +112,14 @@ class LabelBatches:
         blocks = np.array_split(labels, self.n_batches(settings.batch_size))
         return [self._draw(np.unique(block), random) for block in blocks]
 
-    def batch(self, drawn: LabelBatch) -> tuple[SparseRows, Tensor]:
-        """Return rows of labels, their samples and mined ones; and which samples are relevant."""
-        samples = np.concatenate([drawn.samples, drawn.mined[drawn.mined >= 0]])
+    def batch(self, drawn: LabelBatch) -> tuple[SparseRows, Tensor, Tensor]:
+        """Return what `PairNetwork.loss` takes: rows of labels, their samples and mined ones."""
+        owners = np.flatnonzero(drawn.mined >= 0)
+        samples = np.concatenate([drawn.samples, drawn.mined[owners]])
         rows = vstack([self.label_features[drawn.labels], self.X[samples]], format="csr")
-        relevant = self._relevant(drawn.labels, samples)
-        return SparseRows.of(rows, self.device), torch.from_numpy(relevant).to(self.device)
+        made = self._relevant(drawn.labels, samples), owners
+        relevant, of = (torch.from_numpy(array).to(self.device) for array in made)
+        return SparseRows.of(rows, self.device), relevant, of
 
     def precision(self) -> AbstractContextManager[Any]:
         """Return a context of full precision: small products gain nothing from half precision."""

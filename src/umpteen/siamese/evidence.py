@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from umpteen.base import TopK
 from umpteen.siamese.tower import FloatArray, IntArray
@@ -14,18 +15,28 @@ class Evidence:
     """What speaks for each candidate; all are (n, candidates), and 0 without a candidate (-1)."""
 
     candidates: IntArray
-    cosines: FloatArray  # (3, n, candidates): own vector, text, centroid; means over towers
+    products: FloatArray  # (3, n, candidates): own vector, text, centroid; means over towers
     words: FloatArray  # cosine of the features themselves and the label's
     counts: FloatArray  # ln(1 + number of samples); any number without a candidate
     companion: TopK | None  # the answers of a companion, in models of version 0.1
+    logistic: bool  # scores by own vectors are log-odds, otherwise cosines
 
     def columns(self) -> FloatArray:
         """Return all of it as (n, candidates, columns)."""
-        return np.stack([*self.cosines, self.words, self.counts], axis=-1).astype(np.float32)
+        return np.stack([*self.products, self.words, self.counts], axis=-1).astype(np.float32)
+
+    def newcomer_columns(self) -> FloatArray:
+        """Return what is known of labels without samples: (n, candidates, text and words)."""
+        return np.stack([self.products[1], self.words], axis=-1).astype(np.float32)
 
     def weighted(self, alpha: float) -> FloatArray:
-        """Return alpha * own vector + (1 - alpha) * mean of text and centroid."""
-        own, text, centroid = self.cosines
+        """Return alpha * own vector + (1 - alpha) * mean of text and centroid.
+
+        Log-odds count as probabilities; a label without samples has its text alone.
+        """
+        own, text, centroid = self.products
+        if self.logistic:
+            own = np.where(self.counts > 0, expit(own), text)
         mean = np.float32(0.5) * (text + centroid)
         return np.asarray(np.float32(alpha) * own + np.float32(1 - alpha) * mean, np.float32)
 

@@ -1,14 +1,45 @@
-"""What a pair of a label and a sample costs, by its cosine v.
+"""What a pair of a label and a sample costs, by its score.
 
-SiameseXML takes c * exp(d * (v - 1)) as the probability that the two belong together, with
-0 < c < 1 and d >= 1. It is no sigmoid: even a cosine of 1 leaves a chance of 1 - c that they do
-not, so that every loss and every slope is finite.
+For a cosine v, SiameseXML takes c * exp(d * (v - 1)) as the probability that the two belong
+together, with 0 < c < 1 and d >= 1. It is no sigmoid: even a cosine of 1 leaves a chance of 1 - c
+that they do not, so that every loss and every slope is finite. Scores of any size are log-odds.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
+
+
+class Likelihood(Protocol):
+    """Negative log-likelihoods of pairs, by their scores."""
+
+    def of_positives(self, scores: Tensor) -> Tensor:
+        """Return the loss of pairs that belong together."""
+        ...
+
+    def of_negatives(self, scores: Tensor) -> Tensor:
+        """Return the loss of pairs that do not."""
+        ...
+
+
+@dataclass(frozen=True)
+class LogisticLoss:
+    """Negative log-likelihoods of pairs whose scores are log-odds.
+
+    >>> LogisticLoss().of_negatives(torch.tensor([0.0, 2.0]))
+    tensor([0.6931, 2.1269])
+    """
+
+    def of_positives(self, scores: Tensor) -> Tensor:
+        """Return ln(1 + exp(-score))."""
+        return softplus(-scores)
+
+    def of_negatives(self, scores: Tensor) -> Tensor:
+        """Return ln(1 + exp(score))."""
+        return softplus(scores)
 
 
 @dataclass(frozen=True)
@@ -36,12 +67,18 @@ class PairLoss:
 
 
 def contrastive(
-    cosines: Tensor, relevant: Tensor, negative: Tensor, loss: PairLoss, n_hardest: int
+    cosines: Tensor,
+    relevant: Tensor,
+    negative: Tensor,
+    loss: PairLoss,
+    n_hardest: int,
+    mined: Tensor | None = None,
 ) -> Tensor:
     """Return the mean over labels of the loss of relevant samples and `n_hardest` negatives.
 
     `cosines` are (labels, samples), and so are `relevant` and `negative`, which say what a pair
-    may count as; a pair may count as neither.
+    may count as; a pair may count as neither. `mined` (labels,) are cosines to negatives that were
+    found by a search, nan for none: such a one takes the place of the last of the hardest.
 
     >>> cosines = torch.tensor([[1.0, 0.0, 0.5]])
     >>> relevant = torch.tensor([[True, False, False]])
@@ -50,8 +87,13 @@ def contrastive(
     """
     positives = (loss.of_positives(cosines) * relevant).sum(1)
     negatives = loss.of_negatives(cosines).masked_fill(~negative, 0)  # all others are above 0
-    hardest = negatives.topk(min(n_hardest, negatives.shape[1]), dim=1).values.sum(1)
-    return (positives + hardest).mean()
+    hardest = negatives.topk(min(n_hardest, negatives.shape[1]), dim=1).values
+    if mined is not None:
+        kept = hardest[:, n_hardest - 1 :].sum(1)
+        searched = loss.of_negatives(mined.nan_to_num())
+        last = torch.where(mined.isnan(), kept, searched)
+        return (positives + hardest[:, : n_hardest - 1].sum(1) + last).mean()
+    return (positives + hardest.sum(1)).mean()
 
 
 def softmax(cosines: Tensor, negative: Tensor, temperature: float) -> Tensor:

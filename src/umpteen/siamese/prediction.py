@@ -34,13 +34,21 @@ class FixedWeights:
 
 @dataclass(frozen=True, eq=False)
 class LearnedWeights:
-    """Scores by a ranker: the probability of each candidate."""
+    """Scores by rankers: the probability of each candidate.
+
+    Labels without samples have a ranker of their own, which goes by their texts.
+    """
 
     ranker: QuadraticRanker
+    newcomers: QuadraticRanker | None = None
 
     def scores(self, evidence: Evidence) -> FloatArray:
         """Return the probability of each candidate."""
-        return self.ranker.probabilities(evidence.columns())
+        found = self.ranker.probabilities(evidence.columns())
+        is_new = (evidence.counts == 0) & (evidence.candidates >= 0)
+        if self.newcomers is not None and is_new.any():
+            found[is_new] = self.newcomers.probabilities(evidence.newcomer_columns()[is_new])
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +114,14 @@ class Predictor:
             found.append(np.tile(self.lexical.frequent[:n_each], (X.shape[0], 1)))
             found.append(self.lexical.nearest(units, n_each))
         candidates = distinct(np.concatenate(found, axis=1))
-        cosines = [view.cosines(candidates) for view in views]
+        products = [view.products(candidates) for view in views]
         return Evidence(
             candidates,
-            cosines[0] if len(cosines) == 1 else np.mean(cosines, axis=0),
+            products[0] if len(products) == 1 else np.mean(products, axis=0),
             self.lexical.cosines(units, candidates),
             self.lexical.log_counts[candidates],
             answer,
+            self.towers[0].biases is not None,
         )
 
 
@@ -133,5 +142,5 @@ class _View:
     def nearest(self, n: int, n_asked: int) -> IntArray:
         return self.tower.nearest(self.bags, self.lifted, n, n_asked)
 
-    def cosines(self, candidates: IntArray) -> FloatArray:
-        return self.tower.cosines(self.bags, self.lifted, candidates)
+    def products(self, candidates: IntArray) -> FloatArray:
+        return self.tower.products(self.bags, self.lifted, candidates)

@@ -18,7 +18,13 @@ _COUNT = Interval(Integral, 0, None, closed="left")
 _RATE = Interval(Real, 0, None, closed="neither")
 
 
-@storable
+def _upgrade_recipe_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Name what was the only kind of classifier."""
+    state["classifier"] = "cosine"
+    state["joint_epochs"] = state.get("refine_epochs", 5)
+
+
+@storable(version=2, upgrades={1: _upgrade_recipe_from_1})
 @dataclass(frozen=True)
 class SiameseRecipe(Recipe):
     """Settings of `SiameseXML` that few users change.
@@ -28,18 +34,25 @@ class SiameseRecipe(Recipe):
     modules : the modules to run: "embed" (I), "mine" (II), "refine" (III), "joint" (IV).
     loss : loss of Module I: "softmax" over the batch at a temperature of 0.05, or the paper's
         "contrastive".
-    n_negatives : number of hardest negatives of a label in a batch, for the contrastive loss.
+    likelihood, refine_likelihood : c and d of the paper's likelihood c exp(d (v - 1)) of a cosine
+        v, for the contrastive loss of Module I and for cosine classifiers.
+    n_negatives : number of negatives of a label in a batch, for the contrastive loss: the hardest,
+        and if `mine_every` is above 0, in place of one of them a mined one.
     label_power : Module I draws labels in proportion to frequency^`label_power`.
     mine_every : number of epochs of Module I between two searches for hard negatives, among 16,384
         samples; 0 is never.
     batch_size : number of labels in a batch of Module I.
     dropout : share of a row's entries that are left out while the encoder trains.
-    activation, residual : "relu" and True are the paper's encoder; `SiameseXML.released` has the
-        others.
+    activation, residual : "relu" and True are the paper's encoder.
+    classifier : "logistic" scores are log-odds, with a bias and a length for each label; "cosine"
+        ones are the paper's.
     start : the initial vector of a label: "text" (as in the paper) is that of its text; "centroid"
-        is the sum of its text's vector and its centroid.
-    refine_epochs, refine_learning_rate : epochs and learning rate of Modules III and IV.
-    shortlist : number of candidates from each search, in Module II and in prediction.
+        is in the middle between its text's vector and its centroid.
+    refine_epochs, joint_epochs, refine_learning_rate : epochs of Modules III and IV, and the
+        learning rate of both.
+    n_hard : number of hard negatives of a sample from Module II.
+    n_random : expected number of random negatives that the samples of a batch share.
+    shortlist : number of candidates from each search in prediction.
     weights : "learned" on the validation split, or "fixed" as in the paper: `alpha` times the
         cosine to the label's own vector plus (1 - `alpha`) times the mean of the cosines to its
         text and to its centroid.
@@ -47,17 +60,23 @@ class SiameseRecipe(Recipe):
     checkpoint_every : seconds between two checkpoints.
     """
 
-    modules: tuple[str, ...] = ("embed", "mine", "refine")
+    modules: tuple[str, ...] = ("embed", "mine", "refine", "joint")
     loss: str = "softmax"
+    likelihood: tuple[float, float] = (0.9, 1.5)
+    refine_likelihood: tuple[float, float] = (0.75, 3.0)
     n_negatives: int = 4
     label_power: float = 0.7
     mine_every: int = 0
     batch_size: int = 1024
     dropout: float = 0.3
-    activation: str = "relu"
+    activation: str = "gelu"
     residual: bool = False
+    classifier: str = "logistic"
     start: str = "centroid"
     refine_epochs: int = 5
+    joint_epochs: int = 5
+    n_hard: int = 20
+    n_random: int = 1000
     refine_learning_rate: float = 2e-3
     shortlist: int = 50
     weights: str = "learned"
@@ -74,8 +93,14 @@ class SiameseRecipe(Recipe):
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "residual": ["boolean"],
+        "classifier": [StrOptions({"logistic", "cosine"})],
+        "likelihood": [tuple, list],
+        "refine_likelihood": [tuple, list],
         "start": [StrOptions({"text", "centroid"})],
         "refine_epochs": [_COUNT],
+        "joint_epochs": [_COUNT],
+        "n_hard": [_COUNT],
+        "n_random": [_COUNT],
         "refine_learning_rate": [_RATE],
         "shortlist": [_POSITIVE],
         "weights": [StrOptions({"learned", "fixed"})],
@@ -98,7 +123,13 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     parameters.pop("skip_above", None)
     parameters.pop("fuse_with", None)
     weight = parameters.pop("fuse_weight", 0.1)
+    parameters["classifier"] = "cosine"
     SiameseRecipe.gather(parameters)
     ranker, classifier = state.pop("judge_", None), state.pop("companion_", None)
     state["ranker_"] = ranker if classifier is None else None
     state["companion_"] = None if classifier is None else Companion(classifier, ranker, weight)
+
+
+def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Score labels without samples like the others, as these models did."""
+    state["newcomer_ranker_"] = None

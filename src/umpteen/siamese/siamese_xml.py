@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags, vstack
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import storage
@@ -39,10 +40,10 @@ from umpteen.siamese.label_features import (
 )
 from umpteen.siamese.lexical import LexicalIndex
 from umpteen.siamese.prediction import ByWorth, FixedWeights, LearnedWeights, Predictor
-from umpteen.siamese.recipe import MODULES, SiameseRecipe, upgrade_from_1
-from umpteen.siamese.tower import Tower
-from umpteen.siamese.training import TowerSettings, TrainingSet, completed, train_tower
-from umpteen.siamese.weighing import FEWEST_SAMPLES, ValidationEvidence
+from umpteen.siamese.recipe import MODULES, SiameseRecipe, upgrade_from_1, upgrade_from_2
+from umpteen.siamese.tower import Tower, log_odds
+from umpteen.siamese.training import TowerSettings, TrainedTower, TrainingSet, train_tower
+from umpteen.siamese.weighing import FEWEST_SAMPLES, ValidationEvidence, newcomers
 from umpteen.splitting import validation_split
 from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
@@ -63,12 +64,12 @@ from umpteen.validation import (
 FloatArray = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
-_N_COLUMNS = 5  # of evidence
+_N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence
 _NO_TAIL = f"tail has no effect: it needs learned weights, and these {FEWEST_SAMPLES:,} samples"
 _NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbose")
 
 
-@storage.storable(version=2, upgrades={1: upgrade_from_1})
+@storage.storable(version=3, upgrades={1: upgrade_from_1, 2: upgrade_from_2})
 class SiameseXML(
     LearnsFromLabelFeatures, AddsLabels, RemovesLabels, KnowsFeatures, HasRecipe, ExtremeClassifier
 ):
@@ -81,15 +82,18 @@ class SiameseXML(
       the other samples of the batch.
     - II, `"mine"`: finds the nearest labels of each sample, by text and by centroid. Without it,
       Modules III and IV learn from random negatives only.
-    - III, `"refine"`: learns a vector per label, the sum of its text's vector and a shift.
-    - IV, `"joint"`: does the same while the vectors of features are trained, too.
+    - III, `"refine"`: learns a classifier per label, which starts between its text and its
+      centroid.
+    - IV, `"joint"`: does the same while the vectors of features are trained, too. It is left out
+      if answers on the validation split are better without it.
 
     **Scores.** Candidates are the nearest labels by the sum of their three vectors, those with the
-    most words in common, and the most frequent ones. Their scores combine the cosines to a label's
-    own vector, its text and its centroid with shared words and frequency. The weights are learned
-    to rank on a validation split, which the towers do not learn from; scores are scaled like
-    probabilities. With fewer than 2,000 samples, or `recipe__weights="fixed"`, the weights are
-    those of the paper.
+    most words in common, and the most frequent ones. Their scores combine a label's own classifier,
+    the cosines to its text and to its centroid, shared words and frequency. The weights are learned
+    to rank on a validation split, by towers that do not learn from it; scores are scaled like
+    probabilities. Then the towers are trained again, with all samples. Labels without samples have
+    weights of their own, learned from labels that were hidden. With fewer than 2,000 samples, or
+    `recipe__weights="fixed"`, the weights are those of the paper.
 
     **Label features** use the same vocabulary as `X`. For a label without features, the centroid
     of its samples is used instead, and so for all labels if `fit` gets no label features. A label
@@ -107,8 +111,8 @@ class SiameseXML(
     n_models : number of towers, with different random starts, whose cosines are averaged; the
         paper's SiameseXML-3 has 3.
     search : `"auto"` compares samples in a batch with all labels, and uses a graph search for
-        single samples if there are many labels; it may miss a label that `"exact"` finds. `"hnsw"`
-        always uses the graph.
+        single samples if there are many labels; it may miss a label that `"exact"` finds, so that a
+        few lists differ from those of a batch. `"hnsw"` always uses the graph.
     recipe : a `umpteen.siamese.SiameseRecipe` with settings that few users change; `paper` and
         `released` return models with other recipes.
     checkpoint : folder to which training is saved every few minutes, and continued from.
@@ -142,6 +146,7 @@ class SiameseXML(
 
     towers_: Annotated[list[Annotated[Tower, Given("features", "labels")]], NotEmpty()]
     ranker_: QuadraticRanker | None  # None: fixed weights
+    newcomer_ranker_: QuadraticRanker | None  # of labels without samples; None: as of the others
     companion_: Annotated[Companion, Given("features")] | None  # only in models of version 0.1
     label_features_: Annotated[csr_matrix, Shape("labels", "features")]  # completed by centroids
     label_counts_: Annotated[npt.NDArray[np.int64], Shape("labels"), Within(0, 2**62)]
@@ -185,9 +190,12 @@ class SiameseXML(
         `changes` are parameters, or settings of the recipe such as `recipe__batch_size`.
         """
         printed = SiameseRecipe(
-            batch_size=4096, refine_learning_rate=5e-4, refine_epochs=20, shortlist=500,
-            weights="fixed", alpha=0.9, loss="contrastive", dropout=0.0, start="text",
-            label_power=0.45, mine_every=4, residual=True, activation="relu",
+            modules=("embed", "mine", "refine"), batch_size=4096, refine_learning_rate=5e-4,
+            refine_epochs=20, joint_epochs=20, shortlist=500, n_hard=500, n_random=100, alpha=0.9,
+            weights="fixed", loss="contrastive", likelihood=(0.9, 1.5),
+            refine_likelihood=(0.75, 3.0),
+            dropout=0.0, start="text", classifier="cosine", label_power=0.45, n_negatives=4,
+            mine_every=4, residual=True, activation="relu",
         )  # fmt: skip
         model = cls(dim=300, learning_rate=5e-3, epochs=50, recipe=printed)
         return model.set_params(**changes)
@@ -197,7 +205,9 @@ class SiameseXML(
         """Return the paper's settings with some choices of its released code.
 
         These are GELU, no residual block, only the hardest negative of a batch, no mined negatives
-        in Module I, and other learning rates.
+        in Module I, and other learning rates. Not everything is: the released code smooths label
+        vectors by random walks, adds a term for centroids to the loss of Module I, has a residual
+        block in Module III only, and combines scores by exp and sigmoid.
         """
         code = {
             "recipe__activation": "gelu", "recipe__residual": False, "recipe__n_negatives": 1,
@@ -209,28 +219,33 @@ class SiameseXML(
         """Learn from samples, their labels and label features `(n_labels, n_features)`.
 
         `token_vectors` `(n_features, dim)` are the initial vectors of features, such as pretrained
-        word vectors; by default they are random.
+        word vectors; rows of zeros, and by default all, are random.
         """
         self._fit(X, Y, label_features, token_vectors, None)
         return self
 
     def fit_validated(
-        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
-    ) -> TopK:
+        self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None,
+        token_vectors: Any = None,
+    ) -> TopK:  # fmt: skip
         """Fit, and return answers to a validation split as a model without it gives them.
 
-        If weights are learned, this trains once: the towers learn only from the other samples, and
-        the weights behind an answer are learned on the other half of the split.
+        If weights are learned, this costs no more than `fit`: answers are those of the towers that
+        weights are learned with, and the weights behind an answer are learned on the other half of
+        the split.
         """
         k = check_k(k)
         checked, labels = self._check_fit_input(X, Y)
         split = check_rows(validation, checked.shape[0], "validation")
         if self._learns_weights(checked.shape[0]) and labels[~split].nnz:
-            evidence = self._fit(X, Y, label_features, None, split)
+            evidence = self._fit(X, Y, label_features, token_vectors, split)
             answers = evidence.answers(min(k, self.n_labels_)) if evidence else None
             if answers is not None:
                 return answers
-        return super().fit_validated(X, Y, validation, k, label_features)
+        trial = clone(self).fit(checked[~split], labels[~split], label_features, token_vectors)
+        self.fit(X, Y, label_features, token_vectors)
+        found: TopK = trial.predict_topk(checked[split], k)
+        return found
 
     def _fit(
         self, X: Any, Y: Any, label_features: Any, token_vectors: Any, split: Mask | None
@@ -246,35 +261,72 @@ class SiameseXML(
         if split is None and self._learns_weights(rows.shape[0]):
             split = validation_split(whole.X, labels, seed, copies_together=True)
         self._check_fit(X, Y)
-        part = whole if split is None else whole.rows(~split, texts)
-        made = [
-            train_tower(part, table, self._settings(number, mark), seed + number)
-            for number in range(self.n_models)
-        ]
-        towers = [tower for tower, _ in made]
-        search = {"method": self.search, "use": "single", "n_jobs": self.n_jobs}
-        evidence, self.ranker_, self.companion_ = None, None, None
-        if split is None:
-            towers = [tower.searched(**search) for tower in towers]
-        else:
-            lexical = LexicalIndex(part.label_features, _counts(part.Y))
-            predictor = self._predictor(towers, lexical, beyond_vectors=True)
-            evidence = ValidationEvidence.of(predictor, whole.X[split], csr_matrix(labels[split]))
-            self.ranker_ = evidence.ranker()
-            towers = [completed(tower, part, whole, **search) for tower in towers]
+        evidence, self.ranker_, self.newcomer_ranker_, self.companion_ = None, None, None, None
+        recipe = self._used_recipe()
+        if split is not None:
+            evidence, keeps_joint = self._validated(whole, split, texts, table, seed, mark)
+            self.ranker_, self.newcomer_ranker_ = evidence.ranker(), evidence.newcomer_ranker()
+            if not keeps_joint:
+                modules = tuple(name for name in recipe.modules if name != "joint")
+                recipe = replace(recipe, modules=modules)
         if self.tail and self.ranker_ is None:
             warnings.warn(_NO_TAIL, stacklevel=3)
-        self.history_ = [losses for _, losses in made]
+        made = self._trained_towers(whole, table, recipe, "whole", seed, mark)
+        search = {"method": self.search, "use": "single", "n_jobs": self.n_jobs}
+        self.history_ = [each.losses for each in made]
         self.n_samples_ = int(labels.shape[0])
+        towers = [each.tower.searched(**search) for each in made]
         self._set_labels(towers, whole.label_features, _counts(labels))
         return evidence
+
+    def _validated(
+        self, whole: TrainingSet, split: Mask, texts: csr_matrix, table: FloatArray | None,
+        seed: int, mark: str,
+    ) -> tuple[ValidationEvidence, bool]:  # fmt: skip
+        """The evidence of towers without the split, and whether Module IV made it better.
+
+        Some labels are hidden from these towers, so that the split shows what is known of labels
+        that have no samples yet.
+        """
+        hidden = newcomers(whole.Y[~split], texts, seed)
+        part = whole.rows(~split, texts, hidden)
+        made = self._trained_towers(part, table, self._used_recipe(), "part", seed, mark)
+        counts, Y = _counts(part.Y), csr_matrix(whole.Y[split])
+        lexical = LexicalIndex(part.label_features, counts)
+
+        def evidence(towers: list[Tower]) -> ValidationEvidence:
+            predictor = self._predictor(towers, lexical, beyond_vectors=True)
+            return ValidationEvidence.of(predictor, whole.X[split], Y, counts, hidden)
+
+        found = evidence([each.tower for each in made])
+        earlier = [each.before_joint for each in made if each.before_joint is not None]
+        if not earlier:
+            return found, True
+        before = evidence(earlier)
+        better = found.quality() > before.quality()
+        return (found if better else before), better
+
+    def _trained_towers(
+        self, data: TrainingSet, table: FloatArray | None, recipe: SiameseRecipe, stage: str,
+        seed: int, mark: str,
+    ) -> list[TrainedTower]:  # fmt: skip
+        return [
+            train_tower(
+                data, table, self._settings(recipe, f"{stage}-{number}", mark), seed + number
+            )
+            for number in range(self.n_models)
+        ]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: a number of labels or columns that does not fit."""
         if self.companion_ is not None and self.companion_.classifier.n_labels_ > self.n_labels_:
             yield f"has {self.n_labels_} labels, and its companion more"
-        if self.ranker_ is not None and len(self.ranker_.means) != _N_COLUMNS:
-            yield f"has a ranker of {len(self.ranker_.means)} columns; expected {_N_COLUMNS}"
+        rankers = (self.ranker_, _N_COLUMNS), (self.newcomer_ranker_, _N_NEWCOMER_COLUMNS)
+        for ranker, expected in rankers:
+            if ranker is not None and len(ranker.means) != expected:
+                yield f"has a ranker of {len(ranker.means)} columns; expected {expected}"
+        if len({tower.biases is None for tower in self.towers_}) > 1:
+            yield "has towers of cosines and others of log-odds"
 
     def encode(self, X: Any) -> FloatArray:
         """Return the first tower's unit vectors of samples or label features, `(n, dim)`."""
@@ -291,7 +343,7 @@ class SiameseXML(
 
     @property
     def classifiers_of_labels_(self) -> FloatArray:
-        """The learned vector of each label: `(n_labels, dim)`."""
+        """The learned vector of each label: `(n_labels, dim)`; of length 1 if it is a cosine's."""
         self._check_fitted()
         return self.towers_[0].classifiers
 
@@ -325,15 +377,14 @@ class SiameseXML(
             samples = as_csr(self._check_predict(X))
             labels = check_labels(Y, n_samples=samples.shape[0])
             check_describes(features, labels.shape[1])
-        features = complete(features, samples, labels)
+        features, counts = complete(features, samples, labels), _counts(labels)
+        odds = log_odds(counts, self.n_samples_)
         towers = [
-            tower.with_labels(features, centroids_of(tower.encoder, samples, labels))
+            tower.with_labels(features, centroids_of(tower.encoder, samples, labels), odds)
             for tower in self.towers_
         ]
         every = csr_matrix(vstack([self.label_features_, as_csr(unit_rows(features))]))
-        return self._set_labels(
-            towers, every, np.concatenate([self.label_counts_, _counts(labels)])
-        )
+        return self._set_labels(towers, every, np.concatenate([self.label_counts_, counts]))
 
     def remove_labels(self, labels: Any) -> Self:
         """Remove labels: they are not predicted any more. The ids of the others stay."""
@@ -396,7 +447,7 @@ class SiameseXML(
         elif self.ranker_ is None or not learned:
             scoring = FixedWeights(alpha)
         else:
-            scoring = LearnedWeights(self.ranker_)
+            scoring = LearnedWeights(self.ranker_, self.newcomer_ranker_)
         worth = label_worth(LabelCounts(counts, self.n_samples_), self.tail) if learned else None
         return scoring if worth is None else ByWorth(scoring, worth)
 
@@ -408,13 +459,11 @@ class SiameseXML(
     def _learns_weights(self, n_samples: int) -> bool:
         return self._used_recipe().weights == "learned" and n_samples >= FEWEST_SAMPLES
 
-    def _settings(self, number: int, mark: str) -> TowerSettings:
-        recipe = self._used_recipe()
-
+    def _settings(self, recipe: SiameseRecipe, name: str, mark: str) -> TowerSettings:
         def keeper(module: str) -> Keeper:
             if self.checkpoint is None:
                 return Keeper(None, recipe.checkpoint_every)
-            folder = Path(self.checkpoint) / f"{number}-{module}"
+            folder = Path(self.checkpoint) / f"{name}-{module}"
             return Keeper(folder, recipe.checkpoint_every, mark)
 
         return TowerSettings(
@@ -441,7 +490,9 @@ class SiameseXML(
         if self.random_state is None:
             names = (name for name in MODULES if name in recipe.modules and name != "mine")
             first = next(names, "")
-            found = Keeper(Path(self.checkpoint) / f"0-{first}", 0, mark).found if first else None
+            stage = "part" if split is not None or drawn else "whole"
+            folder = Path(self.checkpoint) / f"{stage}-0-{first}"
+            found = Keeper(folder, 0, mark).found if first else None
             seed = seed if found is None else found.seed
         return seed, mark
 

@@ -17,6 +17,17 @@ from umpteen.validation import Features, as_csr, unit_rows
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
+SCALE = 10.0  # of logistic scores: log-odds per unit of an inner product of unit vectors
+
+
+def log_odds(counts: npt.NDArray[np.integer], n_samples: int) -> FloatArray:
+    """Return the log-odds of labels with so many samples, each counted with half a sample more.
+
+    >>> log_odds(np.array([0, 5]), 10).round(2)
+    array([-3.04,  0.  ], dtype=float32)
+    """
+    more = np.minimum(counts, n_samples) + 0.5
+    return np.log(more / (n_samples + 1 - more)).astype(np.float32)
 
 
 @storable
@@ -51,16 +62,18 @@ class TrainedEncoder:
 class Tower:
     """The encoder, and of each label its text, its centroid and its classifier.
 
-    The first two are compared with f, the classifier with the encoder's output. One search goes by
-    the direction of the sum of all three: it finds nearly what one search for each would, in a
-    third of the time.
+    The first two are compared with f, the classifier with the encoder's output. Classifiers have
+    length 1, or any length if they are logistic: then there are biases, and scores are log-odds.
+    One search goes by the sum of the three directions: it finds nearly what one search for each
+    would, in a third of the time.
     """
 
     encoder: Annotated[TrainedEncoder, Given("features", "dim")]
-    texts: Annotated[FloatArray, Shape("labels", "dim")]  # as the others, of length 1 or zeros
+    texts: Annotated[FloatArray, Shape("labels", "dim")]  # as centroids, of length 1 or zeros
     centroids: Annotated[FloatArray, Shape("labels", "dim")]
     classifiers: Annotated[FloatArray, Shape("labels", "dim")]
     index: Annotated[LabelIndex, Given("labels")]
+    biases: Annotated[FloatArray, Shape("labels")] | None = None  # None: classifiers are cosines
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: an index over vectors of another length."""
@@ -75,15 +88,19 @@ class Tower:
         texts: FloatArray,
         centroids: FloatArray,
         classifiers: FloatArray,
+        biases: FloatArray | None = None,
         **search: Any,
     ) -> "Tower":
         """Make a tower with an index; a label without a centroid (zeros) has its text instead."""
-        vectors = texts, _else_text(centroids, texts), _units(classifiers)
-        return cls(encoder, *vectors, LabelIndex(_all_in_one(encoder, *vectors), **search))
+        centroids, own = _else_text(centroids, texts), _units(classifiers)
+        index = LabelIndex(_all_in_one(encoder, texts, centroids, own), **search)
+        kept = own if biases is None else np.asarray(classifiers, np.float32)
+        return cls(encoder, texts, centroids, kept, index, biases)
 
     def searched(self, **search: Any) -> "Tower":
         """Return a tower with another index."""
-        return Tower.of(self.encoder, self.texts, self.centroids, self.classifiers, **search)
+        vectors = self.texts, self.centroids, self.classifiers
+        return Tower.of(self.encoder, *vectors, self.biases, **search)
 
     def nearest(self, bags: FloatArray, lifted: FloatArray, n: int, n_asked: int) -> IntArray:
         """Return (rows, n): the labels whose sums are nearest, in any order.
@@ -95,22 +112,35 @@ class Tower:
         both = np.concatenate([lifted, bags], axis=1) / np.sqrt(np.float32(2))
         return self.index.near(both, n, n_asked)
 
-    def cosines(self, bags: FloatArray, lifted: FloatArray, candidates: IntArray) -> FloatArray:
-        """Return (3, n, candidates): cosines to own vector, text and centroid of candidates."""
-        return np.asarray(
+    def products(self, bags: FloatArray, lifted: FloatArray, candidates: IntArray) -> FloatArray:
+        """Return (3, n, candidates): scores by own vector, cosines to text and to centroid."""
+        found = np.asarray(
             label_products(lifted, bags, self.classifiers, self.texts, self.centroids, candidates)
         )
+        if self.biases is not None:
+            found[0] += np.where(candidates >= 0, self.biases[candidates], np.float32(0))
+        return found
 
-    def with_labels(self, label_features: Features, centroids: FloatArray) -> "Tower":
-        """Return a tower with further labels; without a centroid (zeros), the text is used."""
+    def with_labels(
+        self, label_features: Features, centroids: FloatArray, odds: FloatArray
+    ) -> "Tower":
+        """Return a tower with further labels, which have what training would begin with.
+
+        That is the text, if there is a centroid also the centroid, and the bias `odds`.
+        """
         texts = self.encoder.bags(label_features)
-        new = texts, _else_text(centroids, texts), self.encoder.lift(texts)
+        own, biases = self.encoder.lift(texts), None
+        if self.biases is not None:
+            mean = (own + self.encoder.lift(centroids)) / 2
+            own = np.float32(SCALE) * np.where(centroids.any(axis=1, keepdims=True), mean, own)
+            biases = np.concatenate([self.biases, odds])
+        new = texts, _else_text(centroids, texts), own
         before = self.texts, self.centroids, self.classifiers
         index = _copied(self.index)
-        index.add(_all_in_one(self.encoder, *new))
+        index.add(_all_in_one(self.encoder, *new[:2], _units(own)))
         joined = (np.concatenate(pair) for pair in zip(before, new, strict=True))
         texts, centroids, classifiers = joined
-        return Tower(self.encoder, texts, centroids, classifiers, index)
+        return Tower(self.encoder, texts, centroids, classifiers, index, biases)
 
     def without_labels(self, ids: IntArray) -> "Tower":
         """Return a tower that never answers some labels."""

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.sparse import csr_matrix
-from torch import Tensor, nn
+from scipy.sparse import csr_matrix, diags
+from torch import nn
 
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.device import one_thread, seeded, shared
@@ -20,13 +20,16 @@ from umpteen.search import LabelIndex
 from umpteen.siamese.embedding import LabelBatches, PairNetwork
 from umpteen.siamese.encoder import ACTIVATIONS, Encoder
 from umpteen.siamese.label_features import centroids_of, complete, mean_directions
+from umpteen.siamese.loss import PairLoss
 from umpteen.siamese.recipe import SiameseRecipe
-from umpteen.siamese.refining import Refiner, SampleBatches
+from umpteen.siamese.refining import Refiner, SampleBatches, Starts
 from umpteen.siamese.shortlist import hard_negatives
-from umpteen.siamese.tower import Tower, TrainedEncoder
+from umpteen.siamese.tower import SCALE, Tower, TrainedEncoder, log_odds
 from umpteen.validation import unit_rows
 
 FloatArray = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+Losses = dict[str, list[float]]
 _N_MINED = 4  # hard negatives kept per label, of which each draw takes one
 _REFINE_BATCH = 256
 
@@ -59,35 +62,38 @@ class TrainingSet:
         """Make one from features of any length."""
         return cls(_units(X), _units(label_features), Y)
 
-    def rows(self, chosen: npt.NDArray[np.bool_], texts: csr_matrix) -> "TrainingSet":
-        """Return some samples; labels without `texts` get the centroid of these."""
-        X, Y = self.X[chosen], csr_matrix(self.Y[chosen])
+    def rows(
+        self, chosen: Mask, texts: csr_matrix, without: npt.NDArray[np.int64]
+    ) -> "TrainingSet":
+        """Return some samples, `without` some labels: these are there, but no sample has them.
+
+        Labels without `texts` get the centroid of the samples.
+        """
+        kept = np.ones(self.Y.shape[1], self.Y.dtype)
+        kept[without] = 0
+        X, Y = self.X[chosen], csr_matrix(self.Y[chosen] @ diags(kept))
+        Y.eliminate_zeros()
         return TrainingSet(X, _units(complete(texts, X, Y)), Y)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedTower:
+    """A tower, the losses of each module's epochs, and the tower as it was before Module IV.
+
+    Indexes compare all labels, since few are asked before a tower is chosen.
+    """
+
+    tower: Tower
+    losses: Losses
+    before_joint: Tower | None
 
 
 def train_tower(
     data: TrainingSet, table: FloatArray | None, settings: TowerSettings, seed: int
-) -> tuple[Tower, dict[str, list[float]]]:
-    """Run the modules that are wanted; return the tower, and the losses of each module's epochs.
-
-    `table` is where the vectors of features begin. The tower's index compares all labels, since
-    few are asked before it is complete.
-    """
+) -> TrainedTower:
+    """Run the modules that are wanted; `table` is where the vectors of features begin."""
     with one_thread(), seeded(seed, settings.device):
         return _Trainer(data, settings, seed).run(table)
-
-
-def completed(tower: Tower, part: TrainingSet, whole: TrainingSet, **search: Any) -> Tower:
-    """Return a tower with the centroids of all samples, trained on some of them.
-
-    Labels that none of these have are represented by their texts.
-    """
-    texts = tower.encoder.bags(whole.label_features)
-    learned = part.Y.getnnz(axis=0)[:, None] > 0
-    own = np.where(learned, tower.classifiers, tower.encoder.lift(texts))
-    return Tower.of(
-        tower.encoder, texts, centroids_of(tower.encoder, whole.X, whole.Y), own, **search
-    )
 
 
 class _Trainer:
@@ -102,29 +108,32 @@ class _Trainer:
             activation=recipe.activation, residual=recipe.residual, dropout=recipe.dropout,
         ).to(settings.device)  # fmt: skip
 
-    def run(self, table: FloatArray | None) -> tuple[Tower, dict[str, list[float]]]:
-        losses: dict[str, list[float]] = {}
+    def run(self, table: FloatArray | None) -> TrainedTower:
+        losses: Losses = {}
         if table is not None:
-            self.encoder.table.weight.data.copy_(shared(table))
+            given = torch.from_numpy(np.flatnonzero(table.any(axis=1)))
+            self.encoder.table.weight.data[given] = shared(table).to(self.settings.device)[given]
         if "embed" in self.modules:
             losses["embed"] = self._embed()
         tower = self._tower()
-        shifts = self._start(tower)
+        starts = self._start(tower)
         hard = self._mine(tower)
-        for module in ("refine", "joint"):
-            if module in self.modules:
-                losses[module], shifts = self._refine(module, shifts, hard)
-        if self.modules & {"refine", "joint"} or self.settings.recipe.start != "text":
-            tower = self._tower(shifts)
-        return tower, losses
+        before_joint = None
+        if "refine" in self.modules:
+            losses["refine"], starts = self._refine("refine", starts, hard)
+        if "joint" in self.modules:
+            before_joint = self._tower(starts)
+            losses["joint"], starts = self._refine("joint", starts, hard)
+        return TrainedTower(self._tower(starts), losses, before_joint)
 
     def _embed(self) -> list[float]:
         """Module I."""
         data, settings, recipe = self.data, self.settings, self.settings.recipe
         n_mined = _N_MINED if recipe.mine_every else 0
         network = PairNetwork(
-            self.encoder, data.Y.shape[1], n_mined, loss=recipe.loss, n_hardest=recipe.n_negatives
-        ).to(settings.device)
+            self.encoder, data.Y.shape[1], n_mined, kind=recipe.loss,
+            likelihood=PairLoss(*recipe.likelihood), n_hardest=recipe.n_negatives,
+        ).to(settings.device)  # fmt: skip
         batches = LabelBatches(
             data.X, data.label_features, data.Y, network, power=recipe.label_power,
             mine_every=max(1, recipe.mine_every), device=settings.device, n_jobs=settings.n_jobs,
@@ -144,12 +153,12 @@ class _Trainer:
             LabelIndex(vectors, method=settings.search, n_jobs=settings.n_jobs)  # type: ignore[arg-type]
             for vectors in (tower.texts, tower.centroids)
         ]
-        n_each = max(1, settings.recipe.shortlist // 2)
+        n_each = -(-settings.recipe.n_hard // 2)
         return hard_negatives(indexes, tower.encoder.bags(data.X), data.Y, n_each)
 
     def _refine(
-        self, module: str, shifts: Tensor, hard: npt.NDArray[np.int32]
-    ) -> tuple[list[float], Tensor]:
+        self, module: str, starts: Starts, hard: npt.NDArray[np.int32]
+    ) -> tuple[list[float], Starts]:
         """Module III, or IV if that is the `module`."""
         data, device, recipe = self.data, self.settings.device, self.settings.recipe
         fixed = _trained(self.encoder)
@@ -157,16 +166,19 @@ class _Trainer:
             self.encoder,
             shared(fixed.bags(data.X)).to(device),
             shared(fixed.bags(data.label_features)).to(device),
-            shifts,
+            starts,
+            PairLoss(*recipe.refine_likelihood),
             (data.X, data.label_features) if module == "joint" else None,
         ).to(device)
-        batches = SampleBatches(data.Y, hard, n_random=max(1, recipe.shortlist // 5), device=device)
+        batches = SampleBatches(
+            data.Y, hard, n_random=recipe.n_random, corrected=self._is_logistic, device=device
+        )
         size = min(_REFINE_BATCH, max(2, len(batches) // 8))
+        epochs = recipe.joint_epochs if module == "joint" else recipe.refine_epochs
         losses = self._train(
-            "Learning labels", module, network, batches, recipe.refine_epochs, size,
-            recipe.refine_learning_rate,
+            "Learning labels", module, network, batches, epochs, size, recipe.refine_learning_rate,
         )  # fmt: skip
-        return losses, network.shifts.weight.detach()
+        return losses, network.learned()
 
     def _train(
         self, title: str, module: str, network: nn.Module, batches: Any, epochs: int,
@@ -187,24 +199,38 @@ class _Trainer:
         network.eval()
         return run.counters.losses
 
-    def _start(self, tower: Tower) -> Tensor:
-        """The shifts before training: none, or (`start="centroid"`) towards the labels' samples."""
-        device = self.settings.device
-        if self.settings.recipe.start == "text":
-            return torch.zeros((self.data.Y.shape[1], self.settings.dim), device=device)
-        lifted = tower.encoder.lift(tower.encoder.bags(self.data.X))
-        return shared(mean_directions(self.data.Y, lifted)).to(device)
+    @property
+    def _is_logistic(self) -> bool:
+        return self.settings.recipe.classifier == "logistic"
 
-    def _tower(self, shifts: Tensor | None = None) -> Tower:
+    def _start(self, tower: Tower) -> Starts:
+        """What `start` says; the vectors of logistic labels are means, those of cosines shifts."""
+        data, device = self.data, self.settings.device
+        texts = tower.encoder.lift(tower.texts)
+        if self.settings.recipe.start == "text":
+            shifts, means = np.zeros_like(texts), texts
+        else:
+            lifted = tower.encoder.lift(tower.encoder.bags(data.X))
+            shifts = mean_directions(data.Y, lifted)
+            means = np.where(shifts.any(axis=1, keepdims=True), (texts + shifts) / 2, texts)
+        if not self._is_logistic:
+            return Starts(shared(shifts).to(device), None)
+        odds = log_odds(data.Y.getnnz(axis=0), data.X.shape[0])[:, None] / np.float32(SCALE)
+        return Starts(shared(means).to(device), shared(odds).to(device))
+
+    def _tower(self, starts: Starts | None = None) -> Tower:
         data, fixed = self.data, _trained(self.encoder)
+        has_samples = data.Y.getnnz(axis=0)[:, None] > 0  # others were negatives only
         texts = fixed.bags(data.label_features)
-        lifted = fixed.lift(texts)
-        moved = lifted
-        if shifts is not None:  # a label without samples was a negative only: it stays at its text
-            has_samples = data.Y.getnnz(axis=0)[:, None] > 0
-            moved = np.where(has_samples, lifted + shifts.cpu().numpy(), lifted)
+        own, biases = fixed.lift(texts), None
+        if starts is not None and starts.biases is None:
+            own = np.where(has_samples, own + starts.vectors.cpu().numpy(), own)
+        elif starts is not None and starts.biases is not None:
+            own = np.float32(SCALE) * np.where(has_samples, starts.vectors.cpu().numpy(), own)
+            biases = np.float32(SCALE) * starts.biases[:, 0].cpu().numpy()
         centroids = centroids_of(fixed, data.X, data.Y)
-        return Tower.of(fixed, texts, centroids, moved, method="exact", n_jobs=self.settings.n_jobs)
+        search = {"method": "exact", "n_jobs": self.settings.n_jobs}
+        return Tower.of(fixed, texts, centroids, own, biases, **search)
 
 
 def _trained(encoder: Encoder) -> TrainedEncoder:

@@ -1,7 +1,7 @@
 """Tagger: texts in, label names out."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from numbers import Integral
 from os import PathLike
@@ -56,7 +56,7 @@ from umpteen.tagger.thresholds import (
     tune,
 )
 from umpteen.tagger.trials import Trials
-from umpteen.tagger.vectorizing import read_texts
+from umpteen.tagger.vectorizing import read_texts, vectors_of_features
 from umpteen.text.languages import check_language
 from umpteen.validation import (
     check_k,
@@ -181,6 +181,7 @@ class Tagger(BaseEstimator):
         *,
         groups: Any = None,
         group_labels: Any = None,
+        word_vectors: Callable[[list[str]], Any] | None = None,
     ) -> Self:
         """Learn from texts and their labels, and from what labels are called.
 
@@ -196,6 +197,9 @@ class Tagger(BaseEstimator):
         labels are only known to occur. If a group has no labels, its texts have none. The
         classifier learns from the labels that an `Eagle` assigns to texts, and probabilities are
         learned from validation groups. `groups_` says how the labels were understood.
+
+        `word_vectors` returns the vectors that a list of words or n-grams starts from, as
+        `umpteen.text.pretrained_vectors` does; a `SiameseXML` takes them.
         """
         check_parameters(self)
         check_language(self.language)
@@ -220,6 +224,8 @@ class Tagger(BaseEstimator):
         with compile_line(_N_KERNELS, getattr(classifier, "verbose", False)):
             vectorizer, trials = self._choose(texts, lists, classifier, described)
             X, more = read_texts(vectorizer, texts, described.texts, described.names)
+        if word_vectors is not None:
+            more["token_vectors"] = vectors_of_features(vectorizer, classifier, word_vectors)
         names, seed = described.labels, self.random_state
         Y = names.matrix(lists)
         split = validation_split(X, Y, seed, copies_together=True) if self.calibrate else None

@@ -1,6 +1,8 @@
 """Texts of samples and of labels as features of one vocabulary, and the words of features."""
 
+from collections.abc import Callable
 from functools import cached_property
+from inspect import signature
 from itertools import chain
 from typing import Any
 
@@ -8,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen.errors import FeaturesError
+from umpteen.errors import FeaturesError, ParameterError
 from umpteen.linear import NameFeatures
 from umpteen.text import Vectorizer
 from umpteen.text.vocabulary import Vocabulary
@@ -68,6 +70,24 @@ def _word_without_room(vectorizer: Any, texts: list[str]) -> str | None:
             if word not in named:
                 return str(word)
     return None
+
+
+def vectors_of_features(
+    vectorizer: Any, classifier: Any, word_vectors: Callable[[list[str]], Any]
+) -> npt.NDArray[np.float32]:
+    """Return a vector for each feature of the vectorizer, by its words; zeros for spare ones."""
+    if "token_vectors" not in signature(classifier.fit).parameters:
+        raise ParameterError(
+            f"word_vectors has no effect on {type(classifier).__name__}, which does not start from "
+            "vectors of words: use SiameseXML, or leave word_vectors out"
+        )
+    if not hasattr(vectorizer, "get_feature_names_out"):
+        raise ParameterError(
+            f"word_vectors needs a vectorizer whose columns have names, such as Vectorizer(); "
+            f"{type(vectorizer).__name__} has none"
+        )
+    words = [str(name) for name in vectorizer.get_feature_names_out()]
+    return np.asarray(word_vectors(words), np.float32)
 
 
 class Words:
