@@ -3,6 +3,7 @@
 from papers.contents import Section
 from papers.multihead import (
     bottleneck,
+    cifar,
     decomposition,
     labels,
     single,
@@ -16,7 +17,7 @@ PAPER = (
     "(OHE is a full layer; MHP, MHC and MHS are ProductHead, CascadeHead and SamplingHead here)"
 )
 
-_CHAPTERS = (speed, single, stacked, labels, decomposition, bottleneck)
+_CHAPTERS = (speed, single, cifar, stacked, labels, decomposition, bottleneck)
 
 
 def claims(quick: bool) -> list[Section]:
