@@ -28,8 +28,8 @@ def sections(quick: bool) -> list[Section]:
     """One section, if the images are there."""
     if not cifar.is_there():
         return []
-    sizes: Sizes = {1: 8, 2: 2} if quick else {1: 60, 2: 12}
-    epochs, depth = (2, 8) if quick else (60, 20)
+    sizes: Sizes = {1: 8, 2: 2} if quick else {1: 40, 2: 8}
+    epochs, depth = (2, 8) if quick else (40, 20)
     return [
         Section(
             "Figures 2 to 4, Tables 1 and 2 in small: M-lab CIFAR-10, ResNet",

@@ -9,6 +9,7 @@ from papers.multihead import (
     single,
     speed,
     stacked,
+    theorems,
 )
 
 TITLE = "Multi-Head Encoding: last layers that share the work"
@@ -17,7 +18,7 @@ PAPER = (
     "(OHE is a full layer; MHP, MHC and MHS are ProductHead, CascadeHead and SamplingHead here)"
 )
 
-_CHAPTERS = (speed, single, cifar, stacked, labels, decomposition, bottleneck)
+_CHAPTERS = (speed, single, cifar, stacked, labels, decomposition, bottleneck, theorems)
 
 
 def claims(quick: bool) -> list[Section]:
