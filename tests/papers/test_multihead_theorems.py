@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 from papers.multihead import theorems
 
 

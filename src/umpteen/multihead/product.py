@@ -176,9 +176,8 @@ class ProductHead(CodedHead):
     def _load_from_state_dict(self, state: Any, prefix: str, *more: Any) -> None:
         """Take over the orders of labels, whatever they were before."""
         super()._load_from_state_dict(state, prefix, *more)
-        found = state.get(prefix + "label_at_more")
-        if self.n_codes > 1 and found is not None:
-            self._use_more(_checked_orders(found, self.n_codes - 1, self.n_labels))
+        if self.label_at_more is not None:
+            self._use_more(_checked_orders(self.label_at_more))
 
     def _by_head(self, outputs: Tensor, n_groups: int) -> tuple[Tensor, ...]:
         """`(n, groups, length)` per head."""
@@ -203,8 +202,8 @@ class ProductHead(CodedHead):
         return SeveralCodes(self.code, heads, places, places.argsort(dim=1))
 
 
-def _checked_orders(orders: Tensor, n_orders: int, n_labels: int) -> Tensor:
-    expected = torch.arange(n_labels, device=orders.device).expand(n_orders, n_labels)
-    if orders.shape != expected.shape or not torch.equal(orders.sort(dim=1).values, expected):
+def _checked_orders(orders: Tensor) -> Tensor:
+    expected = torch.arange(orders.shape[1], device=orders.device).expand_as(orders)
+    if not torch.equal(orders.sort(dim=1).values, expected):
         raise ParameterError("the orders of labels in these weights are damaged: get them again")
     return orders
