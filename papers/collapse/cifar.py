@@ -28,7 +28,7 @@ def sections(quick: bool) -> list[Section]:
     """One section, if the images are there."""
     if not cifar.is_there():
         return []
-    sizes: Sizes = {1: 8, 2: 2} if quick else {1: 40, 2: 8}
+    sizes: Sizes = {1: 8, 2: 2} if quick else {1: 30, 2: 6}
     epochs, depth = (2, 8) if quick else (40, 20)
     return [
         Section(

@@ -27,7 +27,7 @@ def sections(quick: bool) -> list[Section]:
     """One section, if the images are there."""
     if not cifar.is_there():
         return []
-    per_class, epochs, n_seeds, depth = (10, 2, 1, 8) if quick else (200, 8, 3, 20)
+    per_class, epochs, n_seeds, depth = (10, 2, 1, 8) if quick else (150, 6, 3, 20)
     return [
         Section(
             "CIFAR-10: full, MHP, MHC and MHS below a ResNet",
