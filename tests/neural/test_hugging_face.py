@@ -21,7 +21,7 @@ N_CLASSES, N_WORDS, LENGTH = 12, 40, 6
 def shown_code():
     """The example of the page."""
     section = PAGE.read_text("utf-8").partition("## With the Trainer of Hugging Face")[2]
-    return re.search(r"```python\n(.*?)```", section, re.DOTALL).group(1)
+    return re.search(r"```py\n(.*?)```", section, re.DOTALL).group(1)
 
 
 def samples(n, seed):

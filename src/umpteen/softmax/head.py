@@ -4,6 +4,7 @@ import math
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
@@ -182,7 +183,7 @@ class AdversarialHead(SettledHead):
     def _noise(self) -> list[Tensor]:
         return [getattr(self, name) for name in (*_TREE, *_FREQUENCY)]
 
-    def _draw_by(self, frequencies: np.ndarray) -> None:
+    def _draw_by(self, frequencies: npt.NDArray[np.float64]) -> None:
         """Draw by frequency, whatever the features are."""
         self._set(_TREE, frequency_tree(frequencies, self.noise_dim))
         logs = np.log(frequencies).astype(np.float32)
