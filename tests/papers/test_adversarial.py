@@ -124,8 +124,8 @@ def test_gaussian_classes_differ_in_the_dimensions_that_are_said():
 
 def test_scores_alone_are_those_without_the_noise():
     chosen = small()
-    setting = {**METHODS["adversarial"], "learning_rate": 0.3, "epochs": 3}
-    model, _ = train(chosen, setting, 0.5)
+    setting = {**METHODS["adversarial"], "learning_rate": 0.3}
+    model, _ = train(chosen, setting, 0.1)
     scores = chosen.test.X @ model.scores_.weights.T + model.scores_.biases
     noise = np.concatenate([table for _, table in model.noise_.tree.log_prob_all(chosen.test.X)])
     alone, corrected = scores.argmax(1), (scores + noise).argmax(1)
