@@ -7,7 +7,7 @@ import pytest
 # It runs inside Annif only.
 collect_ignore = [] if find_spec("annif") else ["src/umpteen/contrib/annif/backend.py"]
 NEED_PYTORCH = (
-    "collapse.md", "multi-instance.md", "multihead.md", "neural.md", "siamese.md",
+    "collapse.md", "multi-instance.md", "multihead.md", "neural.md", "siamese.md", "softmax.md",
     "classes.md",
 )  # fmt: skip
 

@@ -1,10 +1,12 @@
 """Multi-label neural collapse (Li et al.): every claim that can be measured."""
 
 from papers.collapse import (
+    cifar,
     curves,
     decoders,
     frames,
     heads,
+    landscape,
     projection,
     texts,
     theory,
@@ -18,7 +20,7 @@ PAPER = (
     "(ONN is NearestSet here, OvA is OneVsAll)"
 )
 
-_CHAPTERS = (projection, curves, decoders, unseen, heads, texts, frames, theory)
+_CHAPTERS = (projection, curves, cifar, decoders, unseen, heads, texts, frames, theory, landscape)
 
 
 def claims(quick: bool) -> list[Section]:

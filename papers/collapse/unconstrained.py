@@ -18,6 +18,7 @@ from umpteen.errors import ParameterError
 FloatArray = npt.NDArray[np.float64]
 
 _MOST_SAMPLES = 1_000_000  # that are listed one by one
+_STEP = 1e-5  # of differences
 _PENALTIES = (1e-100, 1e100)  # beyond, numbers of the optimum do not fit into 64 bits
 
 
@@ -36,9 +37,10 @@ class UnconstrainedFeatures:
     """Definition 1 of the paper: pick-all-labels cross-entropy over weight, features and bias.
 
     All label sets of a multiplicity (their number of labels) have equally many samples,
-    `samples[multiplicity]`. The loss is averaged over samples; the penalties multiply the sums of
-    squares: weight_penalty |W|^2 + feature_penalty |H|^2 + bias_penalty |b|^2. `normalize` divides
-    a sample's loss by its number of labels.
+    `samples[multiplicity]`; or each set has its own number, `counts[labels]`, where that is given,
+    and 0 is a set that is missing. The loss is averaged over samples; the penalties multiply the
+    sums of squares: weight_penalty |W|^2 + feature_penalty |H|^2 + bias_penalty |b|^2. `normalize`
+    divides a sample's loss by its number of labels.
 
     >>> model = UnconstrainedFeatures(4, {1: 2, 2: 1}, 0.005, 0.005)
     >>> found, theory = model.descend(dimension=5), model.optimum()
@@ -52,11 +54,13 @@ class UnconstrainedFeatures:
     feature_penalty: float
     bias_penalty: float = 0.0
     normalize: bool = False
+    counts: dict[tuple[int, ...], int] = field(default_factory=dict, hash=False)
 
     @property
     def n_samples(self) -> int:
         """The number of samples, counted without listing them."""
-        return sum(self._totals().values())
+        others = (n - self.samples.get(len(labels), 0) for labels, n in self.counts.items())
+        return sum(self._totals().values()) + sum(others)
 
     def _totals(self) -> dict[int, int]:
         """The number of samples of each multiplicity."""
@@ -75,7 +79,7 @@ class UnconstrainedFeatures:
             labels
             for multiplicity, count in sorted(self.samples.items())
             for labels in combinations(range(self.n_labels), multiplicity)
-            for _ in range(count)
+            for _ in range(self.counts.get(labels, count))
         ]
 
     @cached_property
@@ -117,6 +121,7 @@ class UnconstrainedFeatures:
 
     def optimum(self) -> Collapsed:
         """The exact optimum, which needs `n_labels - 1` dimensions or more; Theorem 1."""
+        self._check_balanced()
         return collapsed_optimum(
             self.n_labels, self._totals(), self.weight_penalty, self.feature_penalty, self.normalize
         )
@@ -124,12 +129,40 @@ class UnconstrainedFeatures:
     @property
     def zero_from(self) -> float:
         """The smallest `weight_penalty * feature_penalty` at which the optimum is all zeros."""
+        self._check_balanced()
         total = sum(
             Fraction(count * m * (self.n_labels - m), m**2 if self.normalize else 1)
             for m, count in self._totals().items()
         )
         pairs = self.n_labels * max(self.n_labels - 1, 1)
         return float(total / (4 * self.n_samples**2 * pairs))
+
+    def smallest_curvature(self, at: Solution) -> float:
+        """The smallest eigenvalue of the Hessian, by differences of slopes; of small models."""
+        arrays = (at.weight, at.features, at.bias)
+        shapes, point = [a.shape for a in arrays], np.concatenate([a.ravel() for a in arrays])
+        ends = np.cumsum([array.size for array in arrays])[:-1]
+
+        def slope(values: FloatArray) -> FloatArray:
+            pieces = np.split(values, ends)
+            unpacked = [each.reshape(shape) for each, shape in zip(pieces, shapes, strict=True)]
+            slopes = self._objective_and_slopes(*unpacked)[1]
+            return np.concatenate([each.ravel() for each in slopes])
+
+        steps = _STEP * np.eye(len(point))
+        hessian = np.stack([slope(point + s) - slope(point - s) for s in steps]) / (2 * _STEP)
+        return float(np.linalg.eigvalsh((hessian + hessian.T) / 2)[0])
+
+    def steepness(self, at: Solution) -> float:
+        """The length of the gradient: 0 at minima and saddles."""
+        slopes = self._objective_and_slopes(at.weight, at.features, at.bias)[1]
+        return float(np.sqrt(sum((slope**2).sum() for slope in slopes)))
+
+    def _check_balanced(self) -> None:
+        if self.counts:
+            raise ParameterError(
+                "label sets with numbers of their own have no optimum in closed form: use `descend`"
+            )
 
     def _objective_and_slopes(
         self, weight: FloatArray, features: FloatArray, bias: FloatArray

@@ -3,11 +3,14 @@
 from papers.contents import Section
 from papers.multihead import (
     bottleneck,
+    cifar,
     decomposition,
     labels,
+    powersets,
     single,
     speed,
     stacked,
+    theorems,
 )
 
 TITLE = "Multi-Head Encoding: last layers that share the work"
@@ -16,7 +19,7 @@ PAPER = (
     "(OHE is a full layer; MHP, MHC and MHS are ProductHead, CascadeHead and SamplingHead here)"
 )
 
-_CHAPTERS = (speed, single, stacked, labels, decomposition, bottleneck)
+_CHAPTERS = (speed, single, cifar, stacked, powersets, labels, decomposition, bottleneck, theorems)
 
 
 def claims(quick: bool) -> list[Section]:

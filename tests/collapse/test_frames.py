@@ -125,3 +125,14 @@ def test_sizes_must_be_counts(arguments):
 def test_a_bound_of_no_vectors_or_no_dimension_is_refused(n_vectors, dimension):
     with pytest.raises(ParameterError, match="ask for"):
         welch_bound(n_vectors, dimension)
+
+
+@pytest.mark.parametrize(("n_vectors", "dimension"), [(4, 2), (6, 3), (16, 8), (7, 5)])
+def test_no_row_cancels_another(n_vectors, dimension):
+    """Axes and their opposites are farther apart, but a set of two opposite labels has no point."""
+    frame = fixed_frame(n_vectors, dimension)
+    axes = np.concatenate([np.eye(dimension), -np.eye(dimension)])[:n_vectors]
+    assert (frame @ frame.T - 2 * np.eye(n_vectors)).max() > 0  # a positive cosine
+    assert (axes @ axes.T - 2 * np.eye(n_vectors)).max() <= 0
+    sums = np.linalg.norm(frame[:, None] + frame[None], axis=2)
+    assert sums.min() > 0.3

@@ -9,8 +9,10 @@ import torch
 from scipy.sparse import csr_matrix
 from torch.nn.functional import conv2d, group_norm, max_pool2d, relu
 
+import umpteen as um
 from umpteen.errors import ParameterError
-from umpteen.neural import MLP, Bag, Conv, Residual, SparseRows
+from umpteen.neural import MLP, Bag, Conv, NetworkRecipe, Residual, ResNet, SparseRows
+from umpteen.neural.augmentation import Augmentation
 from umpteen.neural.inputs import Inputs
 
 CPU = torch.device("cpu")
@@ -149,3 +151,106 @@ def test_sparse_rows_have_length_one():
     rows = Inputs.learn(csr_matrix((1, 3)), "sparse").batch(csr_matrix([[3.0, 0, 4.0]]), CPU)
     torch.testing.assert_close(rows.values, torch.tensor([0.6, 0.8]))
     assert len(rows) == 1
+
+
+def literal_resnet(network, images):
+    """Layer by layer, by the published description."""
+
+    def normed(layer, x):
+        conv, norm = layer
+        x = conv2d(x, conv.weight, stride=conv.stride, padding=conv.padding)
+        mean, var = (each[None, :, None, None] for each in (norm.running_mean, norm.running_var))
+        scaled = (x - mean) / (var + norm.eps).sqrt()
+        return scaled * norm.weight[None, :, None, None] + norm.bias[None, :, None, None]
+
+    x = relu(normed(network.first, images))
+    for block in network.blocks:
+        moved = normed(block.two, relu(normed(block.one, x)))
+        x = x if isinstance(block.shortcut, torch.nn.Identity) else normed(block.shortcut, x)
+        x = relu(x + moved)
+    return x.mean((2, 3))
+
+
+@pytest.mark.parametrize(("depth", "dim"), [(20, None), (8, 10)])
+def test_resnet_is_block_after_block(depth, dim):
+    torch.manual_seed(0)
+    network = ResNet((3, 16, 16), dim, depth=depth, width=4)
+    images = torch.randn(3, 3, 16, 16)
+    network(images)  # so that batch norm has seen something
+    network.eval()
+    convolutions = [each for each in network.modules() if isinstance(each, torch.nn.Conv2d)]
+    assert sum(each.kernel_size == (3, 3) for each in convolutions) == depth - 1
+    expected = literal_resnet(network, images)
+    assert expected.shape == (3, dim or 16)
+    torch.testing.assert_close(network(images), expected)
+    torch.testing.assert_close(network(images.flatten(1)), expected)
+
+
+def test_resnet_of_20_layers_is_as_large_as_published():
+    n_weights = sum(each.numel() for each in ResNet((3, 32, 32)).parameters())
+    assert 0.26e6 < n_weights < 0.28e6  # 0.27 million in Table 6 of He et al. (2016)
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [((3, 32, 32), {"depth": 19}), ((3, 7, 32), {}), ((3, 32, 32), {"dim": 0})],
+)
+def test_resnets_that_cannot_be_are_refused(shape, options):
+    with pytest.raises(ParameterError, match=r"depth=19|too small|dim=0"):
+        ResNet(shape, **options)
+
+
+# Augmentation
+
+
+def test_flips_are_flips_of_half_of_the_images():
+    torch.manual_seed(0)
+    images = torch.randn(400, 2, 3, 5)
+    found = Augmentation("flip", (2, 3, 5))(images.flatten(1)).view_as(images)
+    same = (found == images).flatten(1).all(1)
+    mirrored = (found == images.flip(3)).flatten(1).all(1)
+    assert (same ^ mirrored).all()
+    assert 150 < int(same.sum()) < 250
+
+
+def test_crops_move_images_by_up_to_an_eighth():
+    torch.manual_seed(0)
+    images = torch.randn(300, 1, 16, 8) + 5
+    found = Augmentation("crop", (1, 16, 8))(images.flatten(1)).view_as(images)
+    seen = set()
+    for before, after in zip(images, found, strict=True):
+        moves = [
+            (down, right)
+            for down in range(-2, 3)
+            for right in range(-1, 2)
+            if torch.equal(after, moved(before, down, right))
+        ]
+        assert len(moves) == 1
+        seen.add(moves[0])
+    assert len(seen) == 15
+
+
+def moved(image, down, right):
+    """Slowly: pixel by pixel, 0 from outside."""
+    out = torch.zeros_like(image)
+    for row in range(image.shape[1]):
+        for column in range(image.shape[2]):
+            if 0 <= row + down < image.shape[1] and 0 <= column + right < image.shape[2]:
+                out[:, row, column] = image[:, row + down, column + right]
+    return out
+
+
+def test_a_classifier_augments_what_it_trains_on_only(random):
+    X = random.standard_normal((80, 1, 8, 8)).astype(np.float32)
+    y = np.arange(80) % 2
+    X[:, 0, :, :4] += 2 * y[:, None, None]
+    settings = {"epochs": 2, "verbose": False}
+    recipe = NetworkRecipe(augment="flip_crop")
+    plain = um.NeuralClassifier("resnet", **settings).fit(X, y)
+    model = um.NeuralClassifier("resnet", recipe=recipe, **settings).fit(X, y)
+    again = um.NeuralClassifier("resnet", recipe=recipe, **settings).fit(X, y)
+    assert model.predict_topk(X) == again.predict_topk(X)
+    assert model.history_["loss"] != plain.history_["loss"]
+    assert model.predict_topk(X) == model.predict_topk(X)
+    with pytest.raises(ParameterError, match="augment='flip'"):
+        um.NeuralClassifier(recipe=NetworkRecipe(augment="flip")).fit(X.reshape(80, -1), y)

@@ -15,7 +15,13 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 import umpteen as um
-from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ParameterError
+from umpteen.errors import (
+    FeaturesError,
+    LabelsError,
+    LabelsShapeError,
+    MemoryBudgetError,
+    ParameterError,
+)
 from umpteen.multihead import LabelCode
 from umpteen.neural import Targets
 
@@ -26,10 +32,13 @@ ONE_CLASS = {
     "full": lambda **o: heads.Full(DIM, N_LABELS),
     "product": lambda **o: heads.Product(DIM, N_LABELS, **o),
     "product-groups": lambda **o: heads.Product(DIM, N_LABELS, n_groups=3, **o),
+    "product-codes": lambda **o: heads.Product(DIM, N_LABELS, n_codes=3, **o),
     "product-bce": lambda **o: heads.Product(DIM, N_LABELS, loss="bce", **o),
     "cascade-softmax": lambda **o: heads.Cascade(DIM, N_LABELS, hidden=4, loss="softmax", **o),
     "sampling": lambda **o: heads.Sampling(DIM, N_LABELS, **o),
     "sampling-own": lambda **o: heads.Sampling(DIM, N_LABELS, sampling="own", **o),
+    "adversarial": lambda **o: adversarial(**o),
+    "adversarial-paper": lambda **o: adversarial(objective="negative_sampling", **o),
 }
 SEVERAL = {
     "full-bce": lambda **o: heads.Full(DIM, N_LABELS, loss="bce"),
@@ -41,7 +50,15 @@ SEVERAL = {
 }
 ALL = ONE_CLASS | SEVERAL
 CODED = [name for name in ALL if name.startswith(("product", "cascade", "sampling"))]
-SPARSE = [name for name in ALL if name.startswith(("cascade", "sampling"))]
+SPARSE = [name for name in ALL if name.startswith(("cascade", "sampling", "adversarial"))]
+
+
+def adversarial(**options):
+    """With a tree that was fitted to something."""
+    head = heads.Adversarial(DIM, N_LABELS, noise_dim=3, **{"n_negatives": 7, **options})
+    random = np.random.default_rng(0)
+    samples = torch.from_numpy(random.standard_normal((90, DIM)))
+    return head.fit_noise(samples, torch.arange(90) % N_LABELS, regularizer=1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -335,9 +352,11 @@ def test_half_precision_on_the_cpu(head):
 @pytest.mark.parametrize("name", SPARSE)
 def test_half_precision_of_a_table_that_is_read_by_rows(name):
     """The path for large tables, which copies rows."""
-    big = {"cascade": heads.Cascade, "sampling": heads.Sampling}[name.partition("-")[0]]
+    big = {"cascade": heads.Cascade, "sampling": heads.Sampling,
+           "adversarial": heads.Adversarial}[name.partition("-")[0]]  # fmt: skip
     options = {"cascade": {"loss": "bce"}, "cascade-softmax": {"loss": "softmax"},
-               "sampling-own": {"sampling": "own"}, "sampling-bce": {"loss": "bce"}}  # fmt: skip
+               "sampling-own": {"sampling": "own"}, "sampling-bce": {"loss": "bce"},
+               "adversarial-paper": {"objective": "negative_sampling"}}  # fmt: skip
     head = big(DIM, 5000, sparse=True, **options.get(name, {}))
     x, y = features(4), torch.randint(5000, (4,))
     expected = loss_of(head, x, y)
@@ -372,10 +391,10 @@ def test_a_whole_graph_is_compiled(name):
     torch.compiler.reset()
     head, x, y = every_group(name), features(4), classes(4)
     y[1] = -100
-    expected = head(x, y), gradients(head, x, y)
+    expected = loss_of(head, x, y), gradients(head, x, y)
     compiled = torch.compile(head, fullgraph=True, backend="aot_eager")
     head.zero_grad()
-    loss = compiled(x, y)
+    loss = loss_of(compiled, x, y)
     loss.backward()
     torch.testing.assert_close(loss, expected[0])
     for parameter, each in head.named_parameters():
@@ -600,3 +619,40 @@ def test_damaged_settings_of_weights_are_refused(name):
     weights = head.state_dict() | {"_extra_state": torch.zeros(9, dtype=torch.uint8)}
     with pytest.raises(ParameterError, match="settings"):
         head.load_state_dict(weights)
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_features_that_are_not_finite_are_refused(head, value):
+    """Answers were labels with the score NaN."""
+    x = features(3)
+    x[1, 2] = value
+    with pytest.raises(FeaturesError, match="NaN or infinite"):
+        head(x, classes(3))
+    with pytest.raises(FeaturesError, match="NaN or infinite"):
+        head.topk(x, 2)
+
+
+def test_a_gradient_scaler_may_leave_out_steps_that_overflow():
+    x = features(3).half()
+    x[1, 2] = torch.inf
+    assert not torch.isfinite(heads.Full(DIM, N_LABELS).half()(x, classes(3)))
+
+
+@pytest.mark.parametrize("kind", heads.__all__)
+@pytest.mark.parametrize(
+    "sizes", [(0, 5), (-1, 5), (2.5, 5), ("a", 5), (True, 5), (6, 0), (6, -3), (6, 2.5), (6, None)]
+)
+def test_sizes_that_are_none_are_refused(kind, sizes):
+    with pytest.raises(ParameterError, match="is not possible"):
+        getattr(heads, kind)(*sizes)
+
+
+@pytest.mark.parametrize("kind", heads.__all__)
+@pytest.mark.parametrize("sizes", [(10**9, 10**9), (10**15, 60), (6, 10**18), (6, 10**30)])
+def test_sizes_beyond_the_memory_are_refused(kind, sizes):
+    """Before memory is taken, and before a list of so many digits is made."""
+    with pytest.raises((MemoryBudgetError, ParameterError), match=r"GB|is not possible"):
+        getattr(heads, kind)(*sizes)

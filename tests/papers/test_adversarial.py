@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from papers.adversarial import figure1, theorems, trees
+from papers.adversarial import figure1, signal, theorems, trees
 from papers.adversarial.figure1 import best_rate, headline, reached
 from papers.adversarial.hierarchical import hierarchical
 from papers.adversarial.methods import METHODS, Quality, measure, train
@@ -107,3 +107,29 @@ def test_small_sections_give_tables_and_figures(monkeypatch):
     for section in [*trees.sections(True), theorems.sections(True)[0]]:
         kinds = {type(part).__name__ for part in section.measure()}
         assert "Table" in kinds
+
+
+def test_gaussian_classes_differ_in_the_dimensions_that_are_said():
+    task = signal.gaussian_classes(200, signal=5, nuisance=3, n_others=4_000)
+    y = task.Y.indices
+    assert len(np.unique(y)) == 200
+    assert len(task.validation.y) == len(task.test.y) == 2_000
+    within = task.X - np.stack([task.X[y == each].mean(0) for each in range(200)])[y]
+    spread = np.linalg.eigvalsh(np.cov(within.T))
+    assert (spread > 3).sum() == 3  # nuisance
+    means = np.stack([task.X[y == each].mean(0) for each in range(200)])
+    clean = np.linalg.svd(within, full_matrices=False)[2][3:]  # without nuisance
+    assert (np.linalg.eigvalsh(np.cov((means @ clean.T).T)) > 0.5).sum() == 5
+
+
+def test_scores_alone_are_those_without_the_noise():
+    chosen = small()
+    setting = {**METHODS["adversarial"], "learning_rate": 0.3}
+    model, _ = train(chosen, setting, 0.1)
+    scores = chosen.test.X @ model.scores_.weights.T + model.scores_.biases
+    noise = np.concatenate([table for _, table in model.noise_.tree.log_prob_all(chosen.test.X)])
+    alone, corrected = scores.argmax(1), (scores + noise).argmax(1)
+    assert signal.uncorrected(model, chosen.test) == 100 * np.mean(alone == chosen.test.y)
+    assert measure(model, chosen.test).accuracy == pytest.approx(
+        100 * np.mean(corrected == chosen.test.y)
+    )

@@ -9,16 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
+import umpteen as um
+from papers import cifar
 from papers.contents import Table
 from papers.multihead import (
     bottleneck,
     decomposition,
     labels,
+    powersets,
     settings,
     tasks,
     worker,
 )
 from papers.sets import rarest_label
+from umpteen.data.dataset import Split
 from umpteen.multihead import LabelCode
 
 
@@ -125,3 +129,22 @@ def test_one_hidden_unit_needs_the_right_loss():
     assert (softmax.accuracy[-1] == 100).all()
     assert (frobenius.accuracy[-1] <= 50).all()
     assert (softmax.rank[-1] > frobenius.rank[-1]).all()
+
+
+def test_the_limit_is_the_one_with_most_sets_right():
+    scores = np.array([[2.0, 0.5, -1.0], [1.0, 0.8, -2.0], [0.9, -0.5, -1.0]], np.float32)
+    top = um.TopK(np.tile(np.arange(3, dtype=np.int32), (3, 1)), scores)
+    Y = csr_matrix([[1, 0, 0], [1, 1, 0], [1, 0, 0]])
+    limit = powersets.best_limit(Y, top)
+    assert 0.5 <= limit < 0.8
+    found = powersets._above(top, limit, 3)
+    assert (found.toarray() == Y.toarray()).all()
+
+
+def test_some_images_of_each_class():
+    X, y = np.arange(40, dtype=np.float32).reshape(40, 1, 1, 1), np.arange(40) // 10
+    split = Split(Y=csr_matrix(np.eye(4, dtype=np.float32)[y]), X=X)
+    images, classes = cifar._some(split, 3, 0)
+    assert np.bincount(classes).tolist() == [3, 3, 3, 3]
+    assert (images.ravel() // 10 == classes).all()
+    assert not (np.diff(classes) >= 0).all()  # in random order

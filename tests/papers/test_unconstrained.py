@@ -12,6 +12,7 @@ import torch
 from scipy.optimize import check_grad, minimize
 from scipy.sparse import csr_matrix
 
+from papers.collapse.landscape import critical_points, measured, uneven_cases
 from papers.collapse.unconstrained import UnconstrainedFeatures
 from umpteen.collapse import EtfHead
 from umpteen.collapse.frames import simplex_etf
@@ -203,3 +204,61 @@ def test_with_penalties_the_loss_is_the_objective_of_the_theory(normalize):
     found = head(torch.from_numpy(features).float(), targets)
     weight = head.weight.detach().numpy().astype(np.float64)
     assert found.item() == pytest.approx(model.objective(weight, features, np.zeros(4)), rel=1e-5)
+
+
+def test_sets_have_numbers_of_their_own():
+    model = UnconstrainedFeatures(3, {1: 2, 2: 1}, 0.01, 0.01, counts={(0, 1): 0, (1,): 5})
+    sets = model.label_sets
+    assert len(sets) == model.n_samples == 2 + 5 + 2 + 0 + 1 + 1
+    assert sets.count((1,)) == 5
+    assert (0, 1) not in sets
+    for unknown in (model.optimum, lambda: model.zero_from):
+        with pytest.raises(ParameterError, match="closed form"):
+            unknown()
+
+
+def test_missing_pairs_bend_the_simplex_and_the_sums():
+    """The docs said that pairs still lie on the sums."""
+    cases = uneven_cases()
+    balanced = measured(cases["K = 3, all pairs"], 2)
+    assert max(balanced.values()) < 1e-3
+    missing = measured(cases["K = 3, one pair missing"], 2)
+    assert missing["NC2, classifier"] > 0.05
+    assert missing["NCm"] > 0.02
+
+
+def test_the_curvature_is_that_of_the_literal_hessian():
+    model = UnconstrainedFeatures(3, {1: 1, 2: 1}, 0.02, 0.01)
+    point = model.descend(2, max_steps=5)
+    shapes = [point.weight.shape, point.features.shape, point.bias.shape]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    targets = torch.from_numpy(model.targets)
+
+    def objective(values):
+        weight, features, bias = (
+            each.reshape(shape)
+            for each, shape in zip(torch.tensor_split(values, ends.tolist()), shapes, strict=True)
+        )
+        logits = features @ weight.T + bias
+        loss = -(targets * logits.log_softmax(1)).sum() / len(logits)
+        return loss + 0.02 * weight.square().sum() + 0.01 * features.square().sum()
+
+    arrays = [point.weight, point.features, point.bias]
+    values = torch.from_numpy(np.concatenate([each.ravel() for each in arrays]))
+    hessian = torch.autograd.functional.hessian(objective, values)
+    expected = float(torch.linalg.eigvalsh(hessian)[0])
+    assert model.smallest_curvature(point) == pytest.approx(expected, abs=1e-5)
+
+
+def test_all_critical_points_but_the_optimum_are_saddles():
+    model = UnconstrainedFeatures(4, {1: 1, 2: 1}, 0.005, 0.005)
+    optimum = model.optimum().objective
+    saddles = 0
+    for point in critical_points(model).values():
+        assert model.steepness(point) < 1e-4
+        if point.objective > optimum + 1e-6:
+            assert model.smallest_curvature(point) < -1e-4
+            saddles += 1
+        else:
+            assert model.smallest_curvature(point) > -1e-5
+    assert saddles >= 3

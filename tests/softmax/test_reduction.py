@@ -5,10 +5,11 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.linalg import eigh
 from scipy.sparse import csr_matrix
 from sklearn.decomposition import PCA
 
-from umpteen.softmax import reduction
+from umpteen.softmax import NoiseTree, reduction
 from umpteen.softmax.reduction import Reduction
 
 
@@ -107,3 +108,47 @@ def test_rows_far_from_all_training_rows_stay_finite():
     reduce = Reduction.of(np.array([[0, 1e-3], [0, 2e-3]], np.float32), 2, seed=0)
     Z = reduce(np.array([[3e38, -3e38]], np.float32))
     assert np.isfinite(Z).all()
+
+
+def classes_in_few_directions(seed=0):
+    """Ten features tell thirty classes apart; five others vary a lot and say nothing."""
+    random = np.random.default_rng(seed)
+    y = random.integers(30, size=900)
+    X = 0.3 * random.standard_normal((900, 40))
+    X[:, :10] += random.standard_normal((30, 10))[y]
+    X[:, 10:15] += 20 * random.standard_normal((900, 5))
+    turn = np.linalg.qr(random.standard_normal((40, 40)))[0]
+    return (X @ turn + 3).astype(np.float32), y
+
+
+def literal_discriminants(X, y, dim):
+    """Class means against all rows, as a generalised eigenvalue problem; rows have noise only."""
+    X = X.astype(np.float64) - X.mean(0, dtype=np.float64)
+    total = X.T @ X / len(X)
+    means = np.stack([X[y == each].mean(0) for each in range(y.max() + 1)])
+    between = (means * np.bincount(y)[:, None]).T @ means / len(X)
+    vectors = eigh(between, total)[1]
+    return X @ vectors[:, ::-1][:, :dim]
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_discriminants_are_those_of_fisher(as_sparse):
+    X, y = classes_in_few_directions()
+    Y = csr_matrix((np.ones(len(y)), (np.arange(len(y)), y)))
+    given = csr_matrix(X) if as_sparse else X
+    Z = Reduction.between_classes(given, Y, 5, seed=0)(given)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-3)
+    np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(5), atol=0.01)
+    expected = up_to_sign(literal_discriminants(X, y, 5))
+    np.testing.assert_allclose(up_to_sign(Z), expected, atol=0.02)
+
+
+def test_a_tree_finds_classes_that_principal_components_hide():
+    X, y = classes_in_few_directions()
+    trees = [
+        NoiseTree(dim=5, directions=each, verbose=False).fit(X[:700], y[:700])
+        for each in ("principal", "discriminant")
+    ]
+    plain, supervised = (tree.log_prob(X[700:], y[700:]).mean() for tree in trees)
+    assert plain < -3  # log(1/30) is -3.4
+    assert supervised > -1

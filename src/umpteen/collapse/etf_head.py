@@ -7,11 +7,12 @@ from umpteen.collapse.frames import fixed_frame
 from umpteen.neural import Targets
 from umpteen.neural.full import LinearHead
 from umpteen.neural.losses import pick_all_labels
-from umpteen.validation import check_k, check_number
+from umpteen.neural.sizes import check_room, check_sizes
+from umpteen.validation import check_number
 
 
 class EtfHead(LinearHead):
-    """A linear layer with fixed rows, as far apart as the dimension allows.
+    """A linear layer with fixed rows: a simplex, or directions of small absolute cosines.
 
     Trained to the end, a classifier's rows form a simplex equiangular tight frame (ETF) anyway;
     so it may be there from the start, and only the features learn. That needs
@@ -50,8 +51,8 @@ class EtfHead(LinearHead):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.in_features = check_k(in_features, "in_features")
-        self.n_labels = check_k(n_labels, "n_labels")
+        self.in_features, self.n_labels = check_sizes(in_features, n_labels)
+        check_room(n_labels * in_features)
         self.loss_name = "pick_all_labels"
         self.feature_penalty = check_number(feature_penalty, "feature_penalty")
         self.weight_penalty = check_number(weight_penalty, "weight_penalty")
@@ -67,7 +68,7 @@ class EtfHead(LinearHead):
 
     def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
         """Return the pick-all-labels loss of each sample, and the penalties."""
-        losses = self.objective.per_sample(self.logits(features), targets)
+        losses = self.objective.per_sample(self._scores(features), targets)
         if self.feature_penalty:
             losses = losses + self.feature_penalty * features.square().sum(dim=1)
         if self.weight_penalty and self.weight.requires_grad:

@@ -1,4 +1,4 @@
-"""Where the rows of a fixed classifier point: a simplex, or as far apart as room allows."""
+"""Where the rows of a fixed classifier point: a simplex, or directions of small cosines."""
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,12 @@ def _is_searched(n_vectors: int, dimension: int, used: int) -> bool:
 
 
 def fixed_frame(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
-    """Return a simplex where the dimension has room for it, else near-equal angles."""
+    """Return a simplex where the dimension has room for it, else near-equal angles.
+
+    Only a simplex is as far apart as possible. Up to `2 * dimension` vectors could also be axes and
+    their opposites, with no positive cosine; but opposite rows cancel, and a set of both labels
+    would have the sum 0. Near-equal angles keep absolute cosines small, so they avoid that.
+    """
     check_k(n_vectors, "n_labels")
     check_k(dimension, "in_features")
     if dimension >= n_vectors - 1:

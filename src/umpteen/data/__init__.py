@@ -5,6 +5,7 @@ from umpteen.data.formats import read, read_label_texts, stream, write
 from umpteen.data.formats.annif import read_annif, write_annif, write_annif_vocabulary
 from umpteen.data.group_labels import labels_of_groups
 from umpteen.data.grouping import aggregate, group_by_clusters, group_randomly
+from umpteen.data.image_files import read_image_folder
 from umpteen.data.label_vocabulary import Concept, LabelVocabulary
 from umpteen.data.loading import load, names
 from umpteen.data.samples import Samples
@@ -25,6 +26,7 @@ __all__ = [
     "names",
     "read",
     "read_annif",
+    "read_image_folder",
     "read_label_texts",
     "read_vocabulary",
     "stream",

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path, PurePosixPath
 
 from umpteen.data.dataset import Dataset
+from umpteen.data.image_files import find_image_folders, read_image_folder
 from umpteen.data.images import find_images, read_images
 from umpteen.errors import DataFormatError, DatasetNotFoundError, ParameterError
 
@@ -14,7 +15,8 @@ _SPLITS = ("train", "dev", "test")
 _LAYOUT = (
     "A data set is a folder with a file train.* (and dev.*, test.* if there are such splits) in "
     "any format that umpteen.data.read knows, such as train.jsonl, and perhaps labels.* with the "
-    "labels' own texts; or image files such as train-images-idx3-ubyte.gz"
+    "labels' own texts; or image files such as train-images-idx3-ubyte.gz, or a folder of images "
+    "for each class, such as train/cat/001.jpg, which may be zipped as train.zip"
 )
 
 
@@ -87,11 +89,17 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _is_dataset(place: Path) -> bool:
-    return bool(_files(place, "train")) or "train" in find_images(place)
+    return any("train" in find(place) for find in (_split_files, find_images, find_image_folders))
+
+
+def _split_files(place: Path) -> list[str]:
+    return [split for split in _SPLITS if _files(place, split)]
 
 
 def _files(place: Path, stem: str) -> list[Path]:
-    return sorted(path for path in place.glob(f"{stem}.*") if path.is_file())
+    return sorted(
+        path for path in place.glob(f"{stem}.*") if path.is_file() and path.suffix != ".zip"
+    )
 
 
 def _load_folder(place: Path, name: str) -> Dataset:
@@ -104,6 +112,8 @@ def _load_folder(place: Path, name: str) -> Dataset:
         label_texts = read_label_texts(files["labels"]) if "labels" in files else None
     else:
         splits = {split: read_images(*images) for split, images in find_images(place).items()}
+        for split, folder in find_image_folders(place).items():
+            splits.setdefault(split, read_image_folder(folder))
     return Dataset.from_samples(
         splits["train"], splits.get("dev"), splits.get("test"), label_texts=label_texts, name=name
     )

@@ -18,6 +18,7 @@ from umpteen.neural import Targets
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.head import softmax_or_bce
 from umpteen.neural.losses import precise
+from umpteen.neural.sizes import check_room
 from umpteen.neural.topk import best_labels
 from umpteen.validation import check_k
 
@@ -73,6 +74,7 @@ class CascadeHead(CodedHead):
         self.n_candidates = check_k(n_candidates, "n_candidates")
         check_k(hidden, "hidden")
         sizes = self.code.n_groups
+        check_room(in_features * sizes[0] + hidden * sum(sizes[1:]))
         self.groups = nn.Linear(in_features, sizes[0])
         if loss == "bce":  # before training, a group is as likely as one among all
             nn.init.constant_(self.groups.bias, -math.log(sizes[0]))

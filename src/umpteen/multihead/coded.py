@@ -1,7 +1,5 @@
 """CodedHead: what heads over a label code share."""
 
-import json
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,45 +9,9 @@ from torch import Tensor
 
 from umpteen.errors import ParameterError
 from umpteen.multihead.code import LabelCode
-from umpteen.neural import Head
+from umpteen.neural.settled import SETTINGS, SettledHead
+from umpteen.neural.sizes import check_sizes
 from umpteen.validation import check_k
-
-_SETTINGS = "_extra_state"  # PyTorch's name in a `state_dict` for what is neither weight nor buffer
-
-
-class SettledHead(Head):
-    """A head whose weights have a meaning only together with some settings.
-
-    These are in the `state_dict`, too, as the bytes of their JSON. Weights of other settings may
-    have the same shapes: they are refused.
-    """
-
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Return what weights depend on."""
-
-    def get_extra_state(self) -> Tensor:
-        text = json.dumps(self.settings(), sort_keys=True)
-        return torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
-
-    def set_extra_state(self, state: Tensor) -> None:
-        own = self.settings()
-        try:
-            found = json.loads(bytes(state.tolist()))
-        except (ValueError, TypeError, RecursionError):
-            found = "settings that are damaged"
-        if found != own:
-            raise ParameterError(
-                f"these weights are of a {type(self).__name__} with {found}, but this one has "
-                f"{own}: make it with the same settings"
-            )
-
-    def _load_from_state_dict(
-        self, state: Any, prefix: str, metadata: Any, strict: bool, missing: list[str], *more: Any
-    ) -> None:
-        super()._load_from_state_dict(state, prefix, metadata, strict, missing, *more)
-        if prefix + _SETTINGS in missing:  # weights of an earlier version
-            missing.remove(prefix + _SETTINGS)
 
 
 class CodedHead(SettledHead):
@@ -60,8 +22,7 @@ class CodedHead(SettledHead):
 
     def __init__(self, in_features: int, code: LabelCode) -> None:
         super().__init__()
-        self.in_features = check_k(in_features, "in_features")
-        self.n_labels = code.n_labels
+        self.in_features, self.n_labels = check_sizes(in_features, code.n_labels)
         self.register_buffer("place_of", None, persistent=False)
         self.register_buffer("label_at", None)
         self._use(code)
@@ -87,14 +48,14 @@ class CodedHead(SettledHead):
     ) -> None:
         """Take over the order of labels, whatever the order was before."""
         key = prefix + "label_at"
-        if prefix + _SETTINGS in state:
+        if prefix + SETTINGS in state:
             order = state.get(key)
             device = next(self.parameters()).device
             device = device if order is None or device.type != "meta" else order.device
             order = None if order is None else order.cpu().numpy()
             self._use(replace(self.code, order=order), device)
         super()._load_from_state_dict(state, prefix, metadata, strict, missing, *more)
-        if prefix + _SETTINGS not in state and key in missing:  # weights of an earlier version
+        if prefix + SETTINGS not in state and key in missing:  # weights of an earlier version
             missing.remove(key)
 
 

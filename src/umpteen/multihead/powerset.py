@@ -12,11 +12,12 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 from umpteen.errors import ParameterError
-from umpteen.multihead.coded import SettledHead
 from umpteen.multihead.merging import best_codes
 from umpteen.neural import Targets
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.losses import cross_entropy
+from umpteen.neural.settled import SettledHead
+from umpteen.neural.sizes import check_room, check_sizes
 from umpteen.neural.topk import best_labels
 from umpteen.storage import Sizes, refusals, storable
 from umpteen.validation import check_k
@@ -94,8 +95,9 @@ class PowersetHead(SettledHead):
 
     def __init__(self, in_features: int, n_labels: int, *, labels_per_head: int = 4) -> None:
         super().__init__()
-        self.in_features, self.n_labels = check_k(in_features, "in_features"), n_labels
+        self.in_features, self.n_labels = check_sizes(in_features, n_labels)
         self.code = PowersetCode(n_labels, labels_per_head)
+        check_room(in_features * 2 ** min(labels_per_head, n_labels) * self.code.n_heads)
         self.loss_name = "powerset"
         self.linear = nn.Linear(in_features, sum(self.code.lengths))
 

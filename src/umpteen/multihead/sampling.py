@@ -17,6 +17,7 @@ from umpteen.neural import Targets
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.head import softmax_or_bce
 from umpteen.neural.losses import cross_entropy, precise
+from umpteen.neural.sizes import check_room
 from umpteen.neural.topk import best_by_blocks
 from umpteen.validation import check_count
 
@@ -66,6 +67,7 @@ class SamplingHead(CodedHead):
         check_choice(loss, "loss", ("softmax", "bce") if sampling == "shared" else ("softmax",))
         self.sampling, self.loss_name = sampling, loss
         self.n_random = check_count(n_random, "n_random")
+        check_room(self.n_labels * in_features)
         self.table = nn.Embedding(self.n_labels, in_features, sparse=sparse)
         nn.init.normal_(self.table.weight, std=_SPREAD)
         self.bias = nn.Embedding(self.n_labels, 1, sparse=sparse) if bias else None

@@ -1,8 +1,8 @@
 """Networks: what every neural method shares.
 
-A network is an encoder (`Bag`, `MLP`, `Conv`), which makes features of samples, and a `Head`, which
-chooses labels by them. `NeuralClassifier` trains any of the first with any of the second; `heads`
-are for a training loop of one's own as well.
+A network is an encoder (`Bag`, `MLP`, `Conv`, `ResNet`), which makes features of samples, and a
+`Head`, which chooses labels by them. `NeuralClassifier` trains any of the first with any of the
+second; `heads` are for a training loop of one's own as well.
 """
 
 from umpteen.extras import require
@@ -17,6 +17,7 @@ from umpteen.neural.full import FullHead  # noqa: E402
 from umpteen.neural.head import Head  # noqa: E402
 from umpteen.neural.inputs import SparseRows  # noqa: E402
 from umpteen.neural.recipe import NetworkRecipe  # noqa: E402
+from umpteen.neural.resnet import ResNet  # noqa: E402
 from umpteen.neural.row_adam import RowAdam  # noqa: E402
 from umpteen.neural.targets import Targets  # noqa: E402
 
@@ -29,6 +30,7 @@ __all__ = [
     "Head",
     "NetworkRecipe",
     "NeuralClassifier",
+    "ResNet",
     "Residual",
     "RowAdam",
     "SparseRows",

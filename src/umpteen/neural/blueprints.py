@@ -16,6 +16,7 @@ ENCODERS = {
     "bag": "umpteen.neural.encoders.Bag",
     "mlp": "umpteen.neural.encoders.MLP",
     "conv": "umpteen.neural.encoders.Conv",
+    "resnet": "umpteen.neural.resnet.ResNet",
 }
 _OURS = re.compile(r"umpteen(\.(?!__)\w+)+")
 

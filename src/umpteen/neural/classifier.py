@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import FeaturesError
+from umpteen.neural.augmentation import Augmentation
 from umpteen.neural.blueprints import ENCODERS, Blueprint, as_blueprint
 from umpteen.neural.checkpoint import Keeper, arrays_of
 from umpteen.neural.decoding import Decoder, check_decoder, decode, fit_decoder
@@ -64,7 +65,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
 
     Parameters
     ----------
-    encoder : "bag" for sparse rows, "mlp" for dense rows, "conv" for images
+    encoder : "bag" for sparse rows, "mlp" for dense rows, "conv" or "resnet" for images
         `(n, channels, height, width)`; "auto" chooses by the kind of `X`. To set options, use a
         blueprint: `um.neural.blueprint(um.neural.Bag, dim=512)`.
     head : "full" is the plain last layer, with softmax for a 1-D `Y` and binary cross-entropy
@@ -162,7 +163,9 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         X, labels = self._check_fit(X, Y)
         self._choose_modules(X, image_shape, labels)
         labelled = np.flatnonzero(np.diff(labels.indptr))
-        samples = Samples(X, labels[:, self.seen_labels_], self.inputs_, device)
+        samples = Samples(
+            X, labels[:, self.seen_labels_], self.inputs_, device, self._augmentation()
+        )
         if len(labelled) < len(samples):
             samples = samples.choose(labelled)
         with one_thread(), seeded(seed, device):
@@ -215,6 +218,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         def tell(run: Run) -> None:
             if watch is not None:
                 watch(copy(self)._take(run))
+            training.refresh_noise(run.network, run.counters)
 
         with progress_bar("Training", total, verbose=self.verbose) as bar:
             train(run, training, validation, settings, keeper, bar, tell)
@@ -274,6 +278,11 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         seen = np.flatnonzero(labels.getnnz(axis=0))
         all_labels = self._used_recipe().all_labels
         self.seen_labels_ = (np.arange(self.n_labels_) if all_labels else seen).astype(np.int32)
+
+    def _augmentation(self) -> Augmentation | None:
+        name = self._used_recipe().augment
+        shape = tuple(self.encoder_.options.get("image_shape", ()))
+        return None if name is None else Augmentation(name, shape)
 
     def _build(self) -> Network:
         """The network before training."""

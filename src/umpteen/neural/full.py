@@ -11,6 +11,7 @@ from umpteen.errors import ParameterError
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.head import Head, softmax_or_bce
 from umpteen.neural.losses import LOSSES
+from umpteen.neural.sizes import check_room, check_sizes
 from umpteen.neural.targets import Targets
 from umpteen.neural.topk import best_by_blocks
 
@@ -23,8 +24,10 @@ class LinearHead(Head):
 
     def logits(self, features: Tensor) -> Tensor:
         """Return the scores of all labels, `(..., n_labels)`; for batches."""
-        rows = linear(self._rows(features), self.weight, self.bias)
-        return rows.view(*features.shape[:-1], self.n_labels)
+        return self._scores(self._rows(features)).view(*features.shape[:-1], self.n_labels)
+
+    def _scores(self, rows: Tensor) -> Tensor:
+        return linear(rows, self.weight, self.bias)
 
     def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         def score(first: int, last: int) -> Tensor:
@@ -57,7 +60,9 @@ class FullHead(LinearHead):
         super().__init__()
         if loss not in LOSSES:
             raise ParameterError(f"loss={loss!r} is not possible: use one of {sorted(LOSSES)}")
-        self.in_features, self.n_labels, self.loss_name = in_features, n_labels, loss
+        self.in_features, self.n_labels = check_sizes(in_features, n_labels)
+        self.loss_name = loss
+        check_room(n_labels * in_features)
         reach = in_features**-0.5
         self.weight = nn.Parameter(torch.empty(n_labels, in_features).uniform_(-reach, reach))
         # Before training a label is as likely as one among all.
@@ -67,7 +72,7 @@ class FullHead(LinearHead):
     default_loss = staticmethod(softmax_or_bce)
 
     def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
-        return LOSSES[self.loss_name](self.logits(features), targets, smoothing)
+        return LOSSES[self.loss_name](self._scores(features), targets, smoothing)
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
         frequencies = frequencies_of(counts, n_samples, self.n_labels)

@@ -71,7 +71,7 @@ class Head(nn.Module, ABC):
         if reduction not in _REDUCTIONS:
             raise ParameterError(f"reduction={reduction!r} is not possible: use {_REDUCTIONS}")
         self._check_smoothing(label_smoothing)
-        rows = self._rows(features)
+        rows = self._rows(features, training=True)
         leading = features.shape[:-1]
         targets = as_targets(labels, leading, self.n_labels, ignore_index, features.device)
         losses = self.losses(rows, targets, label_smoothing) if len(rows) else rows.sum(1)
@@ -109,7 +109,7 @@ class Head(nn.Module, ABC):
         """Return the number of trainable parameters."""
         return sum(each.numel() for each in self.parameters() if each.requires_grad)
 
-    def _rows(self, features: Tensor) -> Tensor:
+    def _rows(self, features: Tensor, *, training: bool = False) -> Tensor:
         """Features of any leading shape as `(n, in_features)`."""
         if not isinstance(features, Tensor):
             raise FeaturesError(
@@ -121,7 +121,22 @@ class Head(nn.Module, ABC):
                 f"features have shape {tuple(features.shape)}; this head was made for "
                 f"(n, {self.in_features}): give the encoder that many outputs"
             )
+        self._check_finite(features, training)
         return features.reshape(-1, self.in_features)
+
+    def _check_finite(self, features: Tensor, training: bool) -> None:
+        """Refuse NaN, but not in a graph that is being compiled.
+
+        In training with float16, infinite features are expected now and then: a gradient scaler
+        leaves out such steps.
+        """
+        if torch.compiler.is_compiling() or (training and features.dtype == torch.float16):
+            return
+        if not bool(features.detach().isfinite().all()):
+            raise FeaturesError(
+                "features have values that are NaN or infinite: look at the encoder's inputs, or "
+                "use a lower learning rate"
+            )
 
     def _check_smoothing(self, smoothing: float) -> None:
         if not 0 <= smoothing < 1:

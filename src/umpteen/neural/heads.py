@@ -15,11 +15,14 @@ HEADS = {
     "product": "umpteen.multihead.ProductHead",
     "cascade": "umpteen.multihead.CascadeHead",
     "sampling": "umpteen.multihead.SamplingHead",
+    "adversarial": "umpteen.softmax.AdversarialHead",
     "powerset": "umpteen.multihead.PowersetHead",
     "etf": "umpteen.collapse.EtfHead",
 }
 
-__all__ = ["Cascade", "Etf", "Full", "Powerset", "Product", "Sampling"]  # noqa: F822
+__all__ = [  # noqa: F822
+    "Adversarial", "Cascade", "Etf", "Full", "Powerset", "Product", "Sampling"
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import Recipe
+from umpteen.neural.augmentation import AUGMENTATIONS
 from umpteen.neural.optimizers import OPTIMIZERS, SCHEDULES
 from umpteen.storage import storable
 
@@ -35,6 +36,8 @@ class NetworkRecipe(Recipe):
     checkpoint_every : seconds between two checkpoints.
     all_labels : whether the head has outputs for all labels, instead of those seen in training.
         Use it if label ids have a meaning to the head (digits of a code).
+    augment : what is done to images in training: "flip" mirrors half of them, "crop" moves each by
+        up to an eighth of its side, "flip_crop" does both.
 
     >>> NetworkRecipe(patience=3).patience
     3
@@ -51,6 +54,7 @@ class NetworkRecipe(Recipe):
     max_seconds: float | None = None
     checkpoint_every: float = 300.0
     all_labels: bool = False
+    augment: str | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "optimizer": [StrOptions(set(OPTIMIZERS))],
@@ -64,6 +68,7 @@ class NetworkRecipe(Recipe):
         "max_seconds": [_POSITIVE, None],
         "checkpoint_every": [_NOT_NEGATIVE],
         "all_labels": ["boolean"],
+        "augment": [StrOptions(set(AUGMENTATIONS)), None],
     }
 
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,10 @@ import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
 
+from umpteen.neural.augmentation import Augmentation
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
+from umpteen.neural.run import Counters
 from umpteen.neural.targets import Targets
 from umpteen.splitting import validation_split
 from umpteen.validation import Features
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.intp]
 
 _BLOCK_ROWS = 512
+_MOST_NOISE_ROWS = 50_000
 
 
 class Shuffled(ABC):
@@ -49,20 +52,35 @@ class Samples(Shuffled):
     Y: csr_matrix
     inputs: Inputs
     device: torch.device
+    augmentation: Augmentation | None = None
 
     def __len__(self) -> int:
         return int(self.Y.shape[0])
 
     def choose(self, rows: Rows) -> "Samples":
         """Return some of them."""
-        return Samples(self.X[rows], self.Y[rows], self.inputs, self.device)
+        return replace(self, X=self.X[rows], Y=self.Y[rows])
 
     def batch(self, rows: Rows) -> tuple[Any, Targets]:
         """Return what the encoder takes, and what the head should answer."""
-        return (
-            self.inputs.batch(self.X[rows], self.device),
-            Targets.of(self.Y[rows], self.device),
-        )
+        inputs = self.inputs.batch(self.X[rows], self.device)
+        if self.augmentation is not None:
+            inputs = self.augmentation(inputs)
+        return inputs, Targets.of(self.Y[rows], self.device)
+
+    def refresh_noise(self, network: Network, now: Counters) -> None:
+        """Let a head that draws negatives by features see those of epochs 1, 2, 4, 8, ..."""
+        head: Any = network.head
+        if now.finished or now.epoch.bit_count() != 1 or not hasattr(head, "fit_noise"):
+            return
+        network.eval()
+        plain, rows = replace(self, augmentation=None), np.arange(len(self))
+        if len(rows) > _MOST_NOISE_ROWS:
+            rows = np.sort(np.random.default_rng(now.epoch).choice(rows, _MOST_NOISE_ROWS, False))
+        with torch.inference_mode():
+            blocks = np.array_split(rows, max(1, len(rows) // _BLOCK_ROWS))
+            features = torch.cat([network.encoder(plain.batch(block)[0]) for block in blocks])
+        head.fit_noise(features, Targets.of(self.Y[rows], self.device))
 
     def precision(self) -> AbstractContextManager[Any]:
         """Use half precision in the block on a graphics card, where that is twice as fast."""
@@ -97,7 +115,7 @@ def split(
     if drawn is None:
         return samples, None
     rest, validation = (samples.choose(np.flatnonzero(rows)) for rows in (~drawn, drawn))
-    return rest, Validation(validation, k)
+    return rest, Validation(replace(validation, augmentation=None), k)
 
 
 def _hits(labels: npt.NDArray[np.int64], Y: csr_matrix) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from umpteen.errors import ParameterError
+from umpteen.errors import FeaturesError, ParameterError
 from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.optimizers import clip_gradients, rate_factor, set_rate
 from umpteen.neural.run import Run
@@ -90,7 +90,7 @@ def train(
             )
             set_rate(run.optimizers, settings.learning_rate * factor)
             with samples.precision():
-                loss = run.network.loss(*samples.batch(rows))
+                loss = _loss(run, samples.batch(rows), settings)
             _learn(run, loss, settings)
             now.batch, now.seconds = now.batch + 1, time.monotonic() - started
             bar.advance(1, loss=now.loss_sum / now.batch, **_shown(now.scores))
@@ -103,6 +103,14 @@ def train(
         keeper.save_if_due(run)
     keeper.save(run)
     run.settle()
+
+
+def _loss(run: Run, batch: tuple[Any, Any], settings: Settings) -> Tensor:
+    try:
+        loss: Tensor = run.network.loss(*batch)
+    except FeaturesError as error:  # inputs were checked: it is the encoder that gave them
+        raise _diverged(str(error).partition(":")[0], run, settings) from error
+    return loss
 
 
 def _learn(run: Run, loss: Tensor, settings: Settings) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -30,6 +31,7 @@ from umpteen.storage import Given, Index, Shape, Size, Sizes, Within
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
+    Features,
     check_features,
     check_k,
     check_labels,
@@ -50,8 +52,8 @@ class NoiseTree(BaseEstimator):
     """A cheap model p(y|x) over very many classes: drawing from it costs O(dim * log(classes)).
 
     A balanced binary tree with a class at every leaf (Section 3 of Bamler and Mandt 2020). Each
-    node sends a sample right with probability sigmoid(w.z + b), where z are the sample's `dim`
-    principal components at unit variance. Nodes are fitted from the root down: Newton ascent on
+    node sends a sample right with probability sigmoid(w.z + b), where z are `dim` features of the
+    sample at unit variance. Nodes are fitted from the root down: Newton ascent on
     w and b, then the half of the classes that gain most by it go right (Eq. 9), and again until
     no class changes sides or after `max_rounds` (1 keeps the split along the direction in which
     class means differ most).
@@ -60,7 +62,9 @@ class NoiseTree(BaseEstimator):
 
     Parameters
     ----------
-    dim : number of principal components of the samples.
+    dim : number of features that the tree sees.
+    directions : what these features are. "principal" are principal components, as in the paper;
+        "discriminant" are the directions in which class means differ most.
     regularizer : `regularizer * (|w|^2 + b^2)` is subtracted from a node's log-likelihood. With
         larger values, probabilities are closer to one another. "auto" finds one for each level by
         the likelihood of a validation split, a fifth of the samples, then fits to all, in about
@@ -72,7 +76,7 @@ class NoiseTree(BaseEstimator):
     weights_, biases_ : weights and biases of the nodes, numbered as in a heap from 1.
     label_of_ : the class of each leaf, -1 for none.
     leaf_of_ : the leaf of each class.
-    reduction_ : the map from a sample's features to its principal components.
+    reduction_ : the map from a sample's features to those that the tree sees.
     log_likelihood_ : mean over the training samples.
     n_rounds_ : alternations of each node.
     regularizers_ : the regularizer of each level.
@@ -87,6 +91,7 @@ class NoiseTree(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "dim": [Interval(Integral, 1, None, closed="left")],
+        "directions": [StrOptions({"principal", "discriminant"})],
         "regularizer": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -114,6 +119,7 @@ class NoiseTree(BaseEstimator):
         self,
         *,
         dim: int = 16,
+        directions: Literal["principal", "discriminant"] = "principal",
         regularizer: float | Literal["auto"] = "auto",
         max_rounds: int = 20,
         random_state: Any = 0,
@@ -121,6 +127,7 @@ class NoiseTree(BaseEstimator):
         verbose: Verbose = "auto",
     ) -> None:
         self.dim = dim
+        self.directions = directions
         self.regularizer = regularizer
         self.max_rounds = max_rounds
         self.random_state = random_state
@@ -142,7 +149,7 @@ class NoiseTree(BaseEstimator):
         labels = check_labels(y, n_samples=X.shape[0], n_labels=n_classes, name="y")
         if labels.nnz == 0:
             raise LabelsError("y has no label at all; there is nothing to learn")
-        reduction = Reduction.of(X, self.dim, check_seed(self.random_state))
+        reduction = self._reduction(X, labels)
         samples = samples_by_class(reduction(X, self.n_jobs), labels)
         regularizers = self._regularizers(samples)
         with progress_bar("Growing", len(regularizers), verbose=self.verbose) as bar:
@@ -153,6 +160,12 @@ class NoiseTree(BaseEstimator):
         self.log_likelihood_ = grown.log_likelihood / labels.nnz
         self.n_rounds_, self.regularizers_ = grown.n_rounds, regularizers
         return self
+
+    def _reduction(self, X: Features, labels: csr_matrix) -> Reduction:
+        seed = check_seed(self.random_state)
+        if self.directions == "principal":
+            return Reduction.of(X, self.dim, seed)
+        return Reduction.between_classes(X, labels, self.dim, seed)
 
     def _regularizers(self, samples: ClassSamples) -> npt.NDArray[np.float64]:
         depth = depth_of(len(samples.start) - 1)

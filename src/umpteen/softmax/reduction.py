@@ -1,4 +1,4 @@
-"""Few features out of many: principal components at unit variance, for sparse and dense rows."""
+"""Few features out of many, at unit variance: principal components, or what tells classes apart."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import eigh, qr, svd
+from scipy.sparse import csc_matrix, csr_matrix
 
 from umpteen import parallel
 from umpteen.kernels.noise_tree import reduce_dense, reduce_sparse
@@ -15,6 +16,7 @@ from umpteen.storage import Shape, storable
 from umpteen.validation import Features
 
 _MOST_EXACT = 2048  # features of dense rows whose covariance is decomposed as it is
+_MOST_COMPONENTS = 256  # among which directions are looked for, where features are more
 _OVERSAMPLES = 10
 _POWER_ROUNDS = 5
 _BLOCK_ENTRIES = 2**22  # of dense rows held in float64: 32 MB
@@ -52,6 +54,24 @@ class Reduction:
         components = np.ascontiguousarray(directions[:, kept], np.float32)
         return cls(components, mean @ components, 1 / np.sqrt(variances[kept]))
 
+    @classmethod
+    def between_classes(cls, X: Features, Y: csr_matrix, dim: int, seed: int) -> "Reduction":
+        """Return the `dim` directions in which class means differ most (linear discriminants).
+
+        That is relative to how rows differ in all: directions in which rows of one class differ
+        as much as those of others count for nothing. They are found among all features of dense
+        rows, up to 2,048, else among the first few hundred principal components.
+        """
+        few = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_EXACT
+        whole = cls.of(X, X.shape[1] if few else _MOST_COMPONENTS, seed)
+        rows = whole(X)
+        directions = _discriminants(rows, Y, min(dim, rows.shape[1]))
+        turned = (whole.components * whole.scale) @ directions  # of the features themselves
+        lengths = np.linalg.norm(turned, axis=0)
+        components = np.ascontiguousarray(turned / lengths, np.float32)
+        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        return cls(components, mean @ components, lengths)
+
     def __call__(self, X: Features, n_jobs: int | None = -1) -> FloatArray:
         """The rows reduced, `(n, dim)`; each by itself, whatever the other rows are."""
         starts = range(0, max(X.shape[0], 1), _BLOCK_ROWS)
@@ -62,6 +82,20 @@ class Reduction:
         if sparse.issparse(rows):
             return reduce_sparse(*frozen_csr(rows), *to)  # type: ignore[no-any-return]
         return reduce_dense(rows, *to)  # type: ignore[no-any-return]
+
+
+def _discriminants(rows: FloatArray, Y: csr_matrix, dim: int) -> DoubleArray:
+    """Orthonormal directions, largest scatter of class means first; rows have unit covariance.
+
+    A mean of few rows scatters by itself: what is expected of that, if classes did not differ,
+    is the same in every direction.
+    """
+    given = csc_matrix((np.ones(Y.nnz), Y.indices, Y.indptr), shape=Y.shape[::-1])
+    counts = np.maximum(np.asarray(given.sum(axis=1)).ravel(), 1.0)
+    sums = np.asarray(given @ rows, np.float64)
+    scatter = (sums / counts[:, None]).T @ sums
+    size = rows.shape[1]
+    return np.asarray(eigh(scatter, subset_by_index=(size - dim, size - 1))[1][:, ::-1])
 
 
 def _exact(X: FloatArray, mean: DoubleArray, dim: int) -> tuple[DoubleArray, DoubleArray]:
