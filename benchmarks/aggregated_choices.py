@@ -277,6 +277,8 @@ def of_measure(rows: list[Row]) -> str:
     share = np.array([r["p1"] / r["oracle"] for r in rows])
     setting = [f"{r['set']} {r['groups']} {r['merge']}" for r in rows]
     assigned = np.array([r["way"] != "baseline" for r in rows])
+    if len(set(setting)) < 2:
+        return ""  # no correlation yet
     inside = np.concatenate(
         [
             np.stack([v[own] - v[own].mean() for v in (agreed, share)], axis=1)
