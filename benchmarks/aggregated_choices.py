@@ -6,9 +6,9 @@
 
 All hold a fifth of the training samples back and never look at the test split: that is for
 aggregated_table.py. They write `results/aggregated_choices.json` and `.md`; a run replaces the rows
-of its part and its sets only, so that it can be interrupted. Features are TF-IDF of single words (bibtex: its own
-matrix), the solver is LabelTree(n_jobs=1), and cost is CPU time relative to its training on true
-labels.
+of its part and its sets only, so that it can be interrupted. Features are TF-IDF of single words
+(bibtex: its own matrix), the solver is LabelTree(n_jobs=1), and cost is CPU time relative to its
+training on true labels.
 """
 
 import argparse
