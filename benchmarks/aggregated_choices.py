@@ -1,15 +1,14 @@
-"""How the defaults of Eagle were chosen, on validation splits, and what they give on test.
+"""How the defaults of Eagle were chosen, on validation splits.
 
     python benchmarks/aggregated_choices.py measure   # agreement beside precision, 24 settings
     python benchmarks/aggregated_choices.py rounds    # rounds and folds: precision and cost
     python benchmarks/aggregated_choices.py trust     # cost of errors in rounds and at the end
-    python benchmarks/aggregated_choices.py test      # presence and counts on the test split
 
-The first three hold a fifth of the training samples back and never look at the test split. All
-write `results/aggregated_choices.json` and `.md`; a run replaces the rows of its part, its sets and
-its seeds only, so that it can be interrupted. Features are TF-IDF of single words (bibtex: its own
-matrix), the solver is LabelTree(n_jobs=1), and cost is CPU time relative to its training on true
-labels.
+All hold a fifth of the training samples back and never look at the test split: that is for
+aggregated_table.py. They write `results/aggregated_choices.json` and `.md`; a run replaces the rows
+of its part and its sets only, so that it can be interrupted. Features are TF-IDF of single words
+(bibtex: its own matrix), the solver is LabelTree(n_jobs=1), and cost is CPU time relative to its
+training on true labels.
 """
 
 import argparse
@@ -49,7 +48,7 @@ def main() -> None:
     command = shlex.join(["python", "benchmarks/aggregated_choices.py", *sys.argv[1:]])
     results |= {"command": command, "machine": machine(), "versions": versions()}
     parts: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
-        "measure": measure, "rounds": rounds, "trust": trust, "test": test,
+        "measure": measure, "rounds": rounds, "trust": trust,
     }  # fmt: skip
     rows = results["parts"].get(options.part, [])
     rows = results["parts"][options.part] = [row for row in rows if not is_redone(row, options)]
@@ -63,16 +62,14 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["measure", "rounds", "trust", "test"])
+    parser.add_argument("part", choices=["measure", "rounds", "trust"])
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--seeds", default="0,1,2,3,4", help="of `test`")
     parser.add_argument("--quick", action="store_true", help="1,000 samples of each set")
     return parser.parse_args()
 
 
 def is_redone(row: Row, options: argparse.Namespace) -> bool:
-    is_meant = str(row.get("seed", 0)) in options.seeds.split(",")
-    return row["set"] in options.sets.split(",") and is_meant
+    return row["set"] in options.sets.split(",")
 
 
 class Data:
@@ -205,28 +202,6 @@ def problems(options: argparse.Namespace) -> Iterator[tuple[Data, str, str, Row,
                 yield data, grouping, merge, data.grouped(grouping, merge, 0), cost
 
 
-def test(options: argparse.Namespace) -> Iterator[Row]:
-    """Presence and counts on the test split; seeds outermost, so that all sets come early."""
-    for seed in map(int, options.seeds.split(",")):
-        for name in options.sets.split(","):
-            data = Data(name, 1_000 if options.quick else None, is_test=True)
-            oracle, cost = fitted(tree(seed), data.X, data.Y)
-            truth = {"set": name, "seed": seed, "oracle": data.precision(oracle)}
-            for grouping in GROUPINGS:
-                known = data.grouped(grouping, "set", seed)
-                everything = um.ignore_groups(data.X, **known)
-                baseline, of_baseline = fitted(tree(seed), data.X, everything)
-                beside = {"baseline": data.precision(baseline), "baseline_cost": of_baseline / cost}
-                for merge in ("set", "list"):
-                    known = data.grouped(grouping, merge, seed)
-                    model, cpu = fitted(eagle(tree(seed), seed), data.X, **known)
-                    yield {
-                        **truth, "groups": grouping, "merge": merge, **beside,
-                        "precision": data.precision(model), "of_training": cpu / cost,
-                        "chosen": model.chosen_, "understood": model.samples_per_label_,
-                    }  # fmt: skip
-
-
 def chosen(sizes: dict[str, int], options: argparse.Namespace) -> Iterator[tuple[str, int]]:
     for name, most in sizes.items():
         if name in options.sets.split(","):
@@ -236,32 +211,12 @@ def chosen(sizes: dict[str, int], options: argparse.Namespace) -> Iterator[tuple
 def markdown(results: Row) -> str:
     parts = results["parts"]
     pages = [f"# How Eagle's defaults were chosen\n\n{made_by(results)}"]
-    tables = {"test": of_test, "measure": of_measure, "rounds": of_rounds, "trust": of_trust}
+    tables = {"measure": of_measure, "rounds": of_rounds, "trust": of_trust}
     pages += [tables[name](parts[name]) for name in tables if parts.get(name)]
     return "\n\n".join(pages) + "\n"
 
 
 KNOWN = {"set": "presence", "list": "counts"}
-
-
-def of_test(rows: list[Row]) -> str:
-    table = [
-        ["P@1 / 3 / 5 on test", "known", "seeds", "Oracle", "Baseline", "Eagle()", "closed, %",
-         "CPU of training", "chosen"]
-    ]  # fmt: skip
-    for key in dict.fromkeys((r["set"], r["groups"], r["merge"]) for r in rows):
-        own = [r for r in rows if (r["set"], r["groups"], r["merge"]) == key]
-        ours, base, oracle = (
-            np.array([r[name] for r in own]) for name in ("precision", "baseline", "oracle")
-        )
-        closed = 100 * (ours - base).mean(0) / (oracle - base).mean(0)
-        names = "/".join(sorted({r["chosen"] for r in own}))
-        table.append(
-            [f"{key[0]}, {key[1]}", KNOWN[key[2]], str(len(own)), spread(oracle), spread(base),
-             spread(ours), " / ".join(f"{c:.0f}" for c in closed),
-             f"{np.median([r['of_training'] for r in own]):.1f}", names]
-        )  # fmt: skip
-    return "## On the test split\n\n" + table_lines(table)
 
 
 def spread(values: Any) -> str:
@@ -277,6 +232,8 @@ def of_measure(rows: list[Row]) -> str:
     share = np.array([r["p1"] / r["oracle"] for r in rows])
     setting = [f"{r['set']} {r['groups']} {r['merge']}" for r in rows]
     assigned = np.array([r["way"] != "baseline" for r in rows])
+    if len(set(setting)) < 2:
+        return ""  # no correlation yet
     inside = np.concatenate(
         [
             np.stack([v[own] - v[own].mean() for v in (agreed, share)], axis=1)

@@ -4,8 +4,7 @@
 
 Sets, groupings (random groups of 4 and 10, clusters of about 50), presence or counts, and the
 methods: Baseline (all labels of a group for each of its samples), EAGLE-0 and EAGLE as printed
-(samples without labels dropped, or kept), `Eagle()`, the same with three votes, and Oracle (true
-labels). Features and solver
+(samples without labels dropped, or kept), `Eagle()`, and Oracle (true labels). Features and solver
 are those of aggregated_choices.py. A run skips what `results/aggregated_table.json` has, so that it
 can be interrupted; `--again` measures anew. Rows as printed have the first `--printed-seeds` seeds
 only. CPU is relative to the solver's training on true labels in the same run.
@@ -32,8 +31,8 @@ PRINTED = {
     "EAGLE, as printed": {},
     "EAGLE, as printed, kept": {"recipe__unlabelled": "keep"},
 }
-OURS = ("Eagle()", "Eagle(votes=3)")
-METHODS = ("Baseline", *PRINTED, *OURS, "Oracle")
+OURS = "Eagle()"
+METHODS = ("Baseline", *PRINTED, OURS, "Oracle")
 
 
 def main() -> None:
@@ -103,8 +102,7 @@ def methods(
                 tree(seed), n_jobs=1, verbose=False, random_state=seed, **changes
             )
             found[name] = partial(fitted, model, data.X, **groups)
-    for name, changes in zip(OURS, ({}, {"votes": 3}), strict=True):
-        found[name] = partial(fitted, eagle(tree(seed), seed, **changes), data.X, **groups)
+    found[OURS] = partial(fitted, eagle(tree(seed), seed), data.X, **groups)
     return found | {"Oracle": None}
 
 
@@ -121,12 +119,11 @@ def markdown(results: Row) -> str:
     for case in dict.fromkeys((r["set"], r["groups"], r["known"]) for r in rows):
         own = [r for r in rows if (r["set"], r["groups"], r["known"]) == case]
         by = {m: np.array([r["precision"] for r in own if r["method"] == m]) for m in METHODS}
-        ours = next((name for name in OURS if len(by[name])), None)
-        if ours is None or not len(by["Baseline"]) or not len(by["Oracle"]):
+        if not all(len(by[name]) for name in ("Baseline", OURS, "Oracle")):
             continue
         base, best = by["Baseline"].mean(0), by["Oracle"].mean(0)
-        closed = 100 * (by[ours].mean(0) - base) / (best - base)
-        cpu = np.median([r["cpu"] for r in own if r["method"] == ours])
+        closed = 100 * (by[OURS].mean(0) - base) / (best - base)
+        cpu = np.median([r["cpu"] for r in own if r["method"] == OURS])
         cells = [spread(by[m]) if len(by[m]) else "" for m in METHODS]
         table.append(
             [f"{case[0]}, {case[1]}", case[2], *cells, " / ".join(f"{c:.0f}" for c in closed),
@@ -135,8 +132,8 @@ def markdown(results: Row) -> str:
     seeds = 1 + max((r["seed"] for r in rows), default=0)
     said = (
         f"Mean over up to {seeds} seeds of groups and solver, at P@1 with the standard deviation; "
-        "rows as printed may have fewer seeds. The last two columns are of `Eagle()`, or of the "
-        "one with three votes where that is all there is; CPU is relative to the solver's training."
+        "rows as printed may have fewer seeds. The last two columns are of `Eagle()`: how much of "
+        "the gap from Baseline to Oracle it closes, and CPU relative to the solver's training."
     )
     head = f"# Labels of groups: presence and counts\n\n{made_by(results)}\n\n{said}"
     return f"{head}\n\n{table_lines(table)}\n"
