@@ -76,6 +76,7 @@ bench: setup
 	$(BIN)/python benchmarks/label_texts.py
 	$(BIN)/python benchmarks/vectorizer.py
 	$(BIN)/python benchmarks/tagger.py
+	$(BIN)/python benchmarks/published.py
 	$(BIN)/python benchmarks/front_door.py
 	$(BIN)/python benchmarks/annif.py
 	$(BIN)/python benchmarks/new_labels.py
