@@ -35,7 +35,7 @@ browser:
 	@command -v chromium >/dev/null || echo \
 		"Tests of the page are skipped, as there is no chromium: apt-get install chromium, as root."
 
-# For the tests of the server with Annif and with the Label Studio SDK, which are skipped without them.
+# Annif, the Label Studio SDK, MLflow and nbclient, for tests that are skipped without them.
 clients: setup
 	@$(BIN)/python tests/serve/clients/install.py
 
