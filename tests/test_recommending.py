@@ -126,3 +126,18 @@ def test_the_command_says_the_same(capsys, tmp_path, fakes):
     assert capsys.readouterr().out.startswith("Use best\n- 300 texts with 24 labels")
     assert run(["recommend", str(tmp_path / "train.jsonl"), "--json"]) == 0
     assert '"code": "best"' in capsys.readouterr().out
+
+
+def test_the_command_reads_label_texts(tmp_path, fakes, monkeypatch):
+    from umpteen.cli.app import run
+
+    fakes(default=(0.5, 0.50))
+    given = []
+    monkeypatch.setattr(
+        Fake, "fit", lambda self, texts, labels, label_texts: given.append(label_texts) or self
+    )
+    um.data.write(um.data.Samples(texts=TEXTS, labels=LABELS), tmp_path / "train.jsonl")
+    (tmp_path / "labels.jsonl").write_text('{"label": "a", "text": "apples"}\n')
+    label_texts = ["--label-texts", str(tmp_path / "labels.jsonl")]
+    assert run(["recommend", str(tmp_path / "train.jsonl"), *label_texts]) == 0
+    assert given == [{"a": "apples"}]
