@@ -77,6 +77,7 @@ bench: setup
 	$(BIN)/python benchmarks/vectorizer.py
 	$(BIN)/python benchmarks/tagger.py
 	$(BIN)/python benchmarks/published.py
+	$(BIN)/python benchmarks/recommend.py
 	$(BIN)/python benchmarks/front_door.py
 	$(BIN)/python benchmarks/annif.py
 	$(BIN)/python benchmarks/new_labels.py
