@@ -1,4 +1,4 @@
-"""The tagger on EURLEX57K, beside results of neural networks that others have published.
+"""The tagger on EURLEX57K, compared with results of networks that others have published.
 
     python benchmarks/published.py
 
@@ -134,7 +134,7 @@ def markdown(results: Row) -> str:
     )
 
 
-TITLE = "# EURLEX57K: the tagger beside published neural results"
+TITLE = "# EURLEX57K: the tagger compared with published networks"
 NOTES = """45,000 training texts, 6,000 test texts, 4,271 labels; the split of [1]; in percent. All
 test labels count: {unseen} that no training text
 has, so only a system that reads label texts can find them. R@5 is the share of a text's labels that
