@@ -8,7 +8,7 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
     NUMBA_CACHE_DIR=/var/cache/umpteen
 
 WORKDIR /opt/umpteen
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml hatch_build.py constraints.txt README.md LICENSE ./
 COPY src ./src
 RUN pip install --constraint constraints.txt '.[serve]' \
     && useradd --create-home --uid 10001 umpteen \

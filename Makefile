@@ -38,7 +38,7 @@ browser:
 	@command -v chromium >/dev/null || echo \
 		"Tests of the page are skipped, as there is no chromium: apt-get install chromium, as root."
 
-# For the tests of the server with Annif and with the Label Studio SDK, which are skipped without them.
+# Annif, the Label Studio SDK, MLflow and nbclient, for tests that are skipped without them.
 clients: setup
 	@$(BIN)/python tests/serve/clients/install.py
 
@@ -79,6 +79,8 @@ bench: setup
 	$(BIN)/python benchmarks/label_texts.py
 	$(BIN)/python benchmarks/vectorizer.py
 	$(BIN)/python benchmarks/tagger.py
+	$(BIN)/python benchmarks/published.py
+	$(BIN)/python benchmarks/recommend.py
 	$(BIN)/python benchmarks/front_door.py
 	$(BIN)/python benchmarks/annif.py
 	$(BIN)/python benchmarks/new_labels.py

@@ -4,8 +4,12 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.serve.clients.install import folder
+
 # It runs inside Annif only.
 collect_ignore = [] if find_spec("annif") else ["src/umpteen/contrib/annif/backend.py"]
+# tests/test_tutorials.py runs them as notebooks.
+collect_ignore_glob = ["docs/tutorials/*.md"] if folder("notebook").exists() else []
 NEED_PYTORCH = (
     "collapse.md", "multi-instance.md", "multihead.md", "neural.md", "siamese.md", "softmax.md",
     "classes.md",

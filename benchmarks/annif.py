@@ -296,12 +296,13 @@ def markdown(results: Row) -> str:
     found, ours = results["versions"]["annif"], results["versions"]["umpteen"]
     told = ", ".join(f"{name} {version}" for name, version in found.items())
     parts = [
+        "# The tagger compared with Annif",
         f"{made_by(results)} Annif's environment: {told}. Ours: umpteen {ours['umpteen']}.",
         NOTES,
     ]
     for name in dict.fromkeys(row["set"] for row in results["rows"]):
         rows = [row for row in results["rows"] if row["set"] == name]
-        parts += [f"### {name}", about(results["tuned"][name], name), table(rows, COLUMNS)]
+        parts += [f"## {name}", about(results["tuned"][name], name), table(rows, COLUMNS)]
         parts.append(table(rows, {key: digits for key, (_, digits) in COSTS.items()}))
         parts += [f"{row['system']}: {row['failed']}." for row in rows if row.get("failed")]
     return "\n\n".join(parts) + "\n"

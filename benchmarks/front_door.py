@@ -204,7 +204,7 @@ def markdown(results: Row) -> str:
         table.append([name, system, str(len(some)), *cells, *costs])
         for row in some if system == "after" else []:
             choices.append(choice(row, results["rows"]))
-    parts = [made_by(results), NOTES, table_lines(table), CHOICES, table_lines(choices)]
+    parts = [TITLE, made_by(results), NOTES, table_lines(table), CHOICES, table_lines(choices)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -225,13 +225,14 @@ def choice(row: Row, rows: list[Row]) -> list[str]:
     return [row["set"], str(row["seed"]), told, row["names"], f"{row['nDCG@5']:.1f}", *differences]
 
 
+TITLE = "# The tagger: what its choices gain"
 NOTES = """Test parts, in percent; mean and standard deviation over seeds. "before" are plain words
 without names of labels, "after" is `Tagger()` with label texts (cooking, debian-tags: the labels'
 names). The other rows change one thing that `Tagger()` chose: stems instead of words or words
 instead of other forms, the other cost of the tree, no label texts. Micro F1 is with the threshold
 of `tune_thresholds`. ECE is over the best five labels of a text; above 0.1, over all of the best
 twenty whose probability is at least 0.1. Kernels are compiled beforehand."""
-CHOICES = """### Whether the choices were right
+CHOICES = """## Whether the choices were right
 
 What `Tagger()` chose, and by how much the nDCG@5 on the test part would differ without that choice:
 a choice was right where the difference is negative."""

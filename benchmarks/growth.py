@@ -23,6 +23,7 @@ from harness.systems import chosen
 from rich.console import Console
 from rich.table import Table
 
+TITLE = "# How LabelTree grows with samples and labels"
 SMALL = {"n_train": 50_000, "n_labels": 10_000, "labels_per_sample": 4}
 LARGE = SMALL | {"n_train": 200_000}
 MILLION = {"n_train": 1_000_000, "n_labels": 1_000_000, "labels_per_sample": 3}
@@ -163,7 +164,7 @@ def million(results: dict[str, Any]) -> str:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    parts = [made_by(results), table_lines(table(results)), million(results)]
+    parts = [TITLE, made_by(results), table_lines(table(results)), million(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -297,13 +297,14 @@ def markdown(results: Row) -> str:
         for row in results["speed"]
     ]  # fmt: skip
     parts = [
+        "# Raw texts: the tagger compared with PECOS",
         made_by(results),
-        "### How good\n\nTest parts, in percent. Times of the tagger are from raw texts, with the "
+        "## How good\n\nTest parts, in percent. Times of the tagger are from raw texts, with the "
         "second training that probabilities need; PECOS's are from ready features.",
         table_lines(quality),
-        "### How sure\n\nOver the best five labels of each test text; thresholds look at twenty.",
+        "## How sure\n\nOver the best five labels of each test text; thresholds look at twenty.",
         table_lines(calibrated),
-        "### How fast\n\n`Tagger.predict` from raw texts, best of three passes over the test part.",
+        "## How fast\n\n`Tagger.predict` from raw texts, best of three passes over the test part.",
         table_lines(fast),
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,11 +1,16 @@
-"""The pictures of docs/gallery.md, from the figures in benchmarks/results and a tagger's report.
+"""The pictures of docs/gallery.md, from the figures in benchmarks/results, a tagger and two papers.
 
 python docs/gallery.py            those of the measurements: seconds
-python docs/gallery.py --report   and those of a report on the built-in data: a minute
+python docs/gallery.py --report   also those of a tagger: a minute, and chromium
+python docs/gallery.py --papers   also those of papers: minutes
+
+The last two read data sets from the folder $UMPTEEN_DATA.
 """
 
 import json
+import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib
@@ -20,6 +25,10 @@ STYLE = {
     "figure.figsize": (7, 3.8), "figure.dpi": 100, "font.size": 10, "axes.grid": True,
     "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False,
     "svg.fonttype": "path", "svg.hashsalt": "umpteen",
+}  # fmt: skip
+HEADS = {
+    "full": "full layer", "sampling": "sampling", "cascade": "cascade, one class",
+    "product": "product, 2 heads", "product-3": "product, 3 heads",
 }  # fmt: skip
 COLOURS = {"umpteen": "#3949ab", "pecos": "#d1730b", "omikuji": "#2e7d4f", "napkinxc": "#8e8e8e"}
 
@@ -126,29 +135,124 @@ def mean_precision(rows, place, methods):
     raise KeyError(f"no figures of {methods} for {place}")
 
 
+def published():
+    """Draw the tagger beside networks that others have published."""
+    found = results("published")
+    rows = [(row, "#8e8e8e") for row in reversed(found["published"])]
+    rows += [(row, COLOURS["umpteen"]) for row in reversed(found["rows"])]
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    for axis, metric in zip(axes, ("nDCG@5", "micro F1"), strict=True):
+        values = [row[metric] for row, _ in rows]
+        axis.scatter(values, range(len(rows)), s=60, color=[colour for _, colour in rows])
+        for place, value in enumerate(values):
+            axis.annotate(f"  {value:.1f}", (value, place), va="center", fontsize=8)
+        axis.margins(x=0.2, y=0.1)
+        axis.set(xlabel=f"{metric} on the test split, %")
+    names = [row["system"].replace("`", "") for row, _ in rows]
+    axes[0].set_yticks(range(len(rows)), names, fontsize=9)
+    save(figure, "published")
+
+
+def million():
+    """Draw the time of a training step against the number of classes, and of last layers."""
+    steps = results("softmax")["steps"]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
+    for key, name, colour in (
+        ("full", "full softmax", "#8e8e8e"),
+        ("torch", "sampled, in PyTorch", COLOURS["pecos"]),
+        ("umpteen", "AdversarialSoftmax", COLOURS["umpteen"]),
+    ):
+        times = [row[key] for row in steps]
+        left.plot([row["classes"] for row in steps], times, "o-", label=name, color=colour)
+    left.set(xscale="log", yscale="log", xlabel="classes", ylabel="training step, ms")
+    left.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    left.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    left.legend(fontsize=8)
+    found = {
+        row["head"]: 1e3 * row["step"] for row in results("heads")["rows"] if not row["network"]
+    }
+    times = [found[head] for head in reversed(HEADS)]
+    colours = ["#8e8e8e" if head == "full" else COLOURS["umpteen"] for head in reversed(HEADS)]
+    bars = right.barh(range(len(times)), times, color=colours)
+    right.bar_label(bars, [f"{time:,.1f}" for time in times], padding=3, fontsize=8)
+    right.set(xscale="log", xlim=(0.5, 60_000), xlabel="step with a million labels, ms")
+    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    right.set_yticks(range(len(times)), reversed(HEADS.values()), fontsize=8)
+    right.grid(axis="y", visible=False)
+    save(figure, "million")
+
+
 def report():
-    """Draw calibration and label frequency of a tagger on the built-in data."""
+    """Draw what a tagger on questions about cooking shows: its report, and why it gave a label."""
     import umpteen as um
 
-    data = um.data.load("pydocs")
-    summaries = dict(zip(data.label_names, data.label_texts, strict=True))
-    tagger = um.Tagger().fit(data.train.texts, data.train.labels, label_texts=summaries)
-    found = tagger.evaluate(data.test.texts, data.test.labels, n_examples=0)
-    found.plot(PICTURES / "report.svg")
-    bins = [each for each in found.reliability.bins if each.count]
+    data = um.data.load("cooking")
+    tagger = um.Tagger().fit(data.train.texts, data.train.labels)
+    found = tagger.evaluate(data.test.texts, data.test.labels, title="Questions about cooking")
+    calibration(found)
+    frequency(found)
+    why = tagger.explain("Can I feed my sourdough starter with rye flour?")
+    style = (
+        "<style>body {font: 15px sans-serif} .umpteen {width: max-content; padding: 1em}</style>"
+    )
+    photograph({"explanation": f"<!doctype html>{style}{why._repr_html_()}"}, ".umpteen")
+    photograph({"report": found.to_html()})
+
+
+def calibration(report):
+    bins = [each for each in report.reliability.bins if each.count]
     figure, axis = plt.subplots(figsize=(4.2, 3.8))
     axis.plot([0, 1], [0, 1], "--", color="#8e8e8e")
     axis.plot(
         [each.mean_probability for each in bins], [each.share_right for each in bins], "o-",
         color=COLOURS["umpteen"],
     )  # fmt: skip
-    axis.set(xlabel="probability", ylabel="share of right answers")
+    axis.set(xlabel="probability", ylabel="share of right labels")
     save(figure, "calibration")
+
+
+def frequency(report):
     figure, axis = plt.subplots()
-    axis.bar(range(len(found.deciles)), [100 * each.recall for each in found.deciles])
-    axis.set(xticks=range(len(found.deciles)), ylabel="recall@5, %", xlabel="in training, times")
-    axis.set_xticklabels([each.span for each in found.deciles], fontsize=8)
+    axis.bar(
+        range(len(report.deciles)), [100 * each.recall for each in report.deciles],
+        color=COLOURS["umpteen"],
+    )  # fmt: skip
+    axis.set(
+        xticks=range(len(report.deciles)), ylabel="recall@5, %",
+        xlabel="training texts of a label",
+    )  # fmt: skip
+    axis.set_xticklabels([each.span for each in report.deciles], fontsize=8)
+    axis.grid(axis="x", visible=False)
     save(figure, "frequency")
+
+
+def photograph(pages, part=None):
+    """Save pages as a browser shows them: their first screen, or one part of it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for name, html in pages.items():
+            page = browser.new_page(viewport={"width": 900, "height": 700})
+            page.set_content(html)
+            shown = page.locator(part) if part else page
+            shown.screenshot(path=PICTURES / f"{name}.png")
+
+
+def papers():
+    """Draw figures of papers that are measured again here; see papers/README.md."""
+    sys.path.insert(0, str(ROOT))
+    figure_kind = import_module("papers.contents").Figure
+    for name, paper, title in (
+        ("collapse", "collapse", "all measures over training: MNIST"),
+        ("embeddings", "eagle", "label embeddings"),
+    ):
+        sections = import_module(f"papers.{paper}").claims(quick=False)
+        (section,) = (each for each in sections if title in each.title)
+        drawn = next(block for block in section.measure() if isinstance(block, figure_kind))
+        (PICTURES / f"{name}.svg").write_text(drawn.svg, "utf-8")
 
 
 if __name__ == "__main__":
@@ -156,5 +260,9 @@ if __name__ == "__main__":
     beside_peers()
     growth()
     eagle()
+    published()
+    million()
     if "--report" in sys.argv[1:]:
         report()
+    if "--papers" in sys.argv[1:]:
+        papers()

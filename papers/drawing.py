@@ -125,7 +125,10 @@ def _finish(axes: Any, x_label: str, y_label: str) -> None:
     axes.tick_params(length=0, labelcolor=_GREY)
     axes.yaxis.grid(True, color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False)
+    many = len(axes.get_legend_handles_labels()[1]) > 5  # would cover the lines
+    axes.legend(
+        frameon=False, **({"loc": "center left", "bbox_to_anchor": (1, 0.5)} if many else {})
+    )
 
 
 def _listed(values: Sequence[Any]) -> str:

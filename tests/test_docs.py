@@ -1,5 +1,6 @@
 """What the pages promise must be there: links, headings, commands, options, settings."""
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -73,6 +74,18 @@ def test_every_page_is_found_from_the_readme():
         found |= pages
     missing = {page.name for page in DOCS} - {page.name for page in found}
     assert not missing, f"no link leads from README.md to {sorted(missing)}"
+
+
+def test_package_indexes_get_links_that_work():
+    """A relative link leads nowhere there."""
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    text = PAGES[0].read_text("utf-8")
+    assert not _LINK.findall(hook.description(text))
+    links = _LINK.findall(hook.description(text, "https://example.org/blob/main/"))
+    assert len(links) == len(_LINK.findall(text)) > 30
+    assert all(link.startswith("https://example.org/blob/main/") for link in links)
 
 
 @each_page

@@ -21,12 +21,12 @@ class Fake:
         self.metrics = {"precision@1": precision, "nDCG@5": ndcg}
 
     def fit(self, texts, labels, label_texts):
-        assert len(texts) == len(labels) == 240
+        assert 240 <= len(texts) == len(labels) < 280
         self.learned = set(texts)
         return self
 
     def evaluate(self, texts, labels, ks, n_examples):
-        assert len(texts) == 60
+        assert 20 < len(texts) <= 60
         return SimpleNamespace(metrics=self.metrics)
 
 
@@ -91,6 +91,29 @@ def test_texts_of_the_test_part_are_not_learned(monkeypatch, fakes):
     assert learned | unseen == set(numbered)
 
 
+def test_near_copies_are_on_the_same_side(monkeypatch, fakes):
+    """Otherwise a method that remembers texts looks better than it will be."""
+    fakes(default=(0.5, 0.5))
+    tested = []
+    copies = [f"{text} copy{i}" for text in TEXTS[:75] for i in range(4)]
+    monkeypatch.setattr(
+        Fake,
+        "evaluate",
+        lambda self, texts, labels, **_: (
+            tested.extend(texts) or SimpleNamespace(metrics=self.metrics)
+        ),
+    )
+    um.recommend(copies, [labels for labels in LABELS[:75] for _ in range(4)])
+    originals = [text.rpartition(" ")[0] for text in tested]
+    assert tested
+    assert all(originals.count(text) % 4 == 0 for text in originals)
+
+
+def test_texts_that_are_all_alike_can_be_compared(fakes):
+    fakes(default=(0.5, 0.5))
+    assert um.recommend(["the same"] * 300, LABELS).code == "default"
+
+
 @pytest.mark.parametrize("labels", [[[]] * 300, [["a"]] * 299])
 def test_bad_labels_are_refused(labels):
     with pytest.raises(um.errors.UmpteenError):
@@ -126,3 +149,18 @@ def test_the_command_says_the_same(capsys, tmp_path, fakes):
     assert capsys.readouterr().out.startswith("Use best\n- 300 texts with 24 labels")
     assert run(["recommend", str(tmp_path / "train.jsonl"), "--json"]) == 0
     assert '"code": "best"' in capsys.readouterr().out
+
+
+def test_the_command_reads_label_texts(tmp_path, fakes, monkeypatch):
+    from umpteen.cli.app import run
+
+    fakes(default=(0.5, 0.50))
+    given = []
+    monkeypatch.setattr(
+        Fake, "fit", lambda self, texts, labels, label_texts: given.append(label_texts) or self
+    )
+    um.data.write(um.data.Samples(texts=TEXTS, labels=LABELS), tmp_path / "train.jsonl")
+    (tmp_path / "labels.jsonl").write_text('{"label": "a", "text": "apples"}\n')
+    label_texts = ["--label-texts", str(tmp_path / "labels.jsonl")]
+    assert run(["recommend", str(tmp_path / "train.jsonl"), *label_texts]) == 0
+    assert given == [{"a": "apples"}]

@@ -163,13 +163,14 @@ def markdown(results: dict[str, Any]) -> str:
     """One table per data set."""
     runs = results["repeats"]
     parts = [
+        "# LabelTree compared with PECOS, Omikuji and napkinXC",
         f"{made_by(results)} {f'Medians of {runs} trainings' if runs > 1 else 'One training'}, "
         "best of up to three predictions. A ratio is to the best peer of each column; under 1 is "
-        "ahead in times and sizes, over 1 in accuracy."
+        "ahead in times and sizes, over 1 in accuracy.",
     ]
     for name in dict.fromkeys(row["set"] for row in results["rows"]):
         rows = [row for row in results["rows"] if row["set"] == name]
-        parts += [f"### {name}", _markdown_table(rows), *_notes(rows)]
+        parts += [f"## {name}", _markdown_table(rows), *_notes(rows)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The honest baseline: what a method gains over an average of samples."""
+"""The baseline: a label is the mean of its samples, and the nearest labels win."""
 
 from typing import Annotated, Any, ClassVar, Self
 

@@ -6,13 +6,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from umpteen.base import LearnsFromLabelFeatures, is_able
 from umpteen.centroid import NearestCentroid
 from umpteen.ensemble import Ensemble
 from umpteen.errors import LabelsError
 from umpteen.linear import LabelTree
+from umpteen.splitting import validation_split
 from umpteen.tagger import Tagger
+from umpteen.text import Vectorizer
 from umpteen.validation import check_label_lists, check_number, check_texts
 
 _SAMPLE = 4_000  # texts that are tried
@@ -92,11 +95,12 @@ def recommend(
     """Choose a method for texts and their labels by trying a few on a sample.
 
     At most 4,000 texts are drawn; each candidate learns from four fifths of them and is tested on
-    the rest. A slower candidate is recommended only if its nDCG@5 is half a point higher than that
-    of the default tagger. No candidate is started after `max_seconds`, except the default; with
-    enough time, the same `random_state` gives the same recommendation. `label_texts` are those of
-    `Tagger.fit`. On a sample, labels have fewer texts than they will have, so values are lower
-    than those of the final model.
+    the rest. Near copies that follow one another are on the same side. A slower candidate is
+    recommended only if its nDCG@5 is half a point higher than that of the default tagger. No
+    candidate is started after `max_seconds`, except the default; with enough time, the same
+    `random_state` gives the same recommendation. `label_texts` are those of `Tagger.fit`. On a
+    sample, labels have fewer texts than they will have, so values are lower than those of the final
+    model.
     """
     texts = check_texts(texts)
     lists = check_label_lists(labels, len(texts))
@@ -127,9 +131,7 @@ def recommend(
 def _try_all(
     texts: list[str], lists: list[list[str]], label_texts: Any, max_seconds: float, seed: int
 ) -> list[Trial]:
-    drawn = np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE]
-    n_test = int(_TEST * len(drawn))
-    test, train = drawn[:n_test], drawn[n_test:]
+    train, test = _split(texts, lists, seed)
     start = time.perf_counter()
     trials: list[Trial] = []
     for code, make in _CANDIDATES.items():
@@ -147,6 +149,23 @@ def _try_all(
         precision, ndcg = report.metrics["precision@1"], report.metrics["nDCG@5"]
         trials.append(Trial(code, precision, ndcg, seconds))
     return trials
+
+
+def _split(texts: list[str], lists: list[list[str]], seed: int) -> tuple[Any, Any]:
+    """Return the texts to learn from and those to test on, as numbers in their order."""
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE])
+    sample, own = _rows(texts, lists, drawn)
+    is_test = validation_split(
+        Vectorizer().fit_transform(sample),
+        csr_matrix([[len(names)] for names in own]),
+        seed,
+        fraction=_TEST,
+        fewest=_FEWEST,
+        copies_together=True,
+    )
+    if is_test is None:  # all texts are alike, or have no words
+        is_test = np.arange(len(drawn)) < _TEST * len(drawn)
+    return drawn[~is_test], drawn[is_test]
 
 
 def _rows(texts: list[str], lists: list[list[str]], rows: Any) -> tuple[list[str], list[list[str]]]:

@@ -1,16 +1,31 @@
-"""A tagger goes through MLflow as a folder of arrays, and MLflow's own functions ask it.
+"""A tagger goes through MLflow as a folder of arrays; MLflow's functions and server call it.
 
-MLflow is not part of the test environment: it brings many packages. To run these tests, install
-`umpteen[mlflow]`.
+MLflow brings many packages, so it is not part of the test environment: `make clients` installs it
+in a folder of its own.
 """
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
 
 import pytest
 
 import umpteen as um
+from tests.serve.clients.install import folder
 from umpteen.contrib import mlflow as um_mlflow
 from umpteen.errors import ParameterError, UmpteenError
 
-mlflow = pytest.importorskip("mlflow", reason="needs umpteen[mlflow], which is not in [test]")
+MLFLOW = folder("mlflow")
+if MLFLOW.exists():
+    sys.path.append(str(MLFLOW))
+
+mlflow = pytest.importorskip("mlflow", reason="there is no MLflow: make clients")
 pd = pytest.importorskip("pandas", reason="needs umpteen[mlflow]")
 
 TEXTS = ["dough and flour", "green tea", "broth in a bowl"]
@@ -46,6 +61,50 @@ def test_a_logged_model_predicts(tagger, uri):
     assert function.predict(frame, params={"k": 1}) == expected(tagger, k=1)
     found = function.predict(frame, params={"k": 3, "threshold": 0.5})
     assert found == expected(tagger, k=3, threshold=0.5)
+
+
+@pytest.fixture
+def server(tagger, tmp_path):
+    """The address of MLflow's own scoring server, started as `mlflow models serve` does."""
+    from mlflow.pyfunc import scoring_server
+
+    um_mlflow.save_model(tagger, str(tmp_path / "saved"))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    command, env = scoring_server.get_cmd(str(tmp_path / "saved"), port=port, host="127.0.0.1")
+    path = os.pathsep.join([*filter(None, [env.get("PYTHONPATH")]), str(MLFLOW)])
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *shlex.split(command)], env={**env, "PYTHONPATH": path},
+            stdout=log, stderr=log, cwd=tmp_path,
+        )  # fmt: skip
+    try:
+        wait_for(f"http://127.0.0.1:{port}/ping", process, tmp_path / "log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_for(address, process, log):
+    for _ in range(600):
+        assert process.poll() is None, log.read_text()
+        try:
+            return urllib.request.urlopen(address, timeout=10).close()
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    raise TimeoutError(log.read_text())
+
+
+def test_a_model_is_served(tagger, server):
+    records = [{"text": text} for text in TEXTS]
+    asked = {"dataframe_records": records, "params": {"k": 2}}
+    request = urllib.request.Request(
+        f"{server}/invocations", json.dumps(asked).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert json.load(answer)["predictions"] == expected(tagger, k=2)
 
 
 def test_the_tagger_itself_comes_back(tagger, uri):

@@ -192,7 +192,7 @@ def test_jsonl_labels_may_be_one_name_a_number_or_missing():
         (b'{"text": "a", "labels": {"b": 1}}\n', {}, r"line 1 .*expected a list of names"),
         (b'{"text": null}\n', {}, r"line 1 .*'text' is None; expected a text"),
         (b'{"text": "a"}\n{"text": "b"\n', {}, r"line 2 .*expected a JSON object"),
-        (b'{"text": "a"}\n[1]\n', {}, r"line 2 .*no JSON object"),
+        (b'{"text": "a"}\n[1]\n', {}, r"line 2 .*not a JSON object"),
         (b'{"text": "\\ud800"}\n', {}, r"line 1 .*surrogates"),
         (b'{"text": "a"}\n{"text": "\xff"}\n', {}, r"line 2 .*not UTF-8"),
         (b'{"text": ' + b"[" * 200_000, {}, r"line 1 .*nested too deeply"),
@@ -254,7 +254,7 @@ def test_what_cannot_be_read_says_why(tmp_path):
         parse(b"")
     with pytest.raises(ParameterError, match="binary mode"):
         read(io.StringIO("text"))
-    with pytest.raises(ParameterError, match="'json' is no format"):
+    with pytest.raises(ParameterError, match="'json' is not a known format"):
         parse(b"{}", format="json")
     with pytest.raises(ParameterError, match="did you mean 'text_field'"):
         parse(b"{}", text_feild="a")

@@ -98,7 +98,7 @@ def test_an_array_holds_what_lines_hold(items, indent, ascii_only):
     ("content", "message"),
     [
         ('[\n  {"text": "a"},\n  {"txt": "b"}\n]', r"line 3 .*no 'text' among 'txt'"),
-        ('[{"text": "a"},\n\n7]', r"line 3 .*'7' is no JSON object"),
+        ('[{"text": "a"},\n\n7]', r"line 3 .*'7' is not a JSON object"),
         ('[{"text": "a"}\n{"text": "b"}]', r"line 1 .*no comma after"),
         ('[{"text": "a"}', r"line 1 .*no end"),
         ('[{"text": "a"}] and more', r"line 1 .*expected a JSON object"),

@@ -83,6 +83,21 @@ def test_a_second_push_replaces_the_first_and_a_commit_stays_what_it_was(server,
     assert um.load("hf://cook/numbers").predict_topk(X) == other.predict_topk(X)
 
 
+def test_large_arrays_go_through_large_file_storage(server, tagger, monkeypatch):
+    """The Hub keeps large files elsewhere, and leads there."""
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # the fake Hub has no Xet storage
+    server.large = 1_000
+    pinned = tagger.push_to_hub("cook/kitchen")
+    files = server.files("cook/kitchen")[1]
+    large = [name for name, data in files.items() if len(data) >= 1_000]
+    assert [name for name in large if name.endswith(".npy")]
+    assert {files[name] for name in large} == {*server.objects.values()}
+    assert um.load(pinned).predict(TEXTS) == tagger.predict(TEXTS)
+    server.asked.clear()
+    tagger.push_to_hub("cook/kitchen", description="Again.")
+    assert sum(asked.startswith("PUT") for asked in server.asked) == 2  # the manifest, the card
+
+
 def test_a_model_is_downloaded_once_and_then_without_a_network(server, model, monkeypatch):
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda _: None)  # between tries
     pinned = um.push_to_hub(model, "cook/numbers")

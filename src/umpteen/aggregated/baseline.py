@@ -10,8 +10,7 @@ from umpteen.aggregated.problem import Problem
 def ignore_groups(X: Any, groups: Any, group_labels: Any) -> csr_matrix:
     """Return all labels of its groups for each sample, `(n, n_labels)`: the paper's Baseline.
 
-    What is left of groups when one ignores them; any classifier can be trained on it, and EAGLE
-    should be better.
+    Any classifier can be trained on the result, which ignores the groups; Eagle should be better.
 
     >>> ignore_groups([[1], [2], [3]], [[0, 1], [2]], [[0, 2], [1]]).toarray()
     array([[1., 0., 1.],

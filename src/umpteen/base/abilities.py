@@ -27,7 +27,7 @@ class MatchesLabelNames(WeighsLabelFeatures):
 
 
 class AddsLabels(ABC):
-    """Takes new labels without learning the others again."""
+    """Adds labels without training the others again."""
 
     @abstractmethod
     def add_labels(
@@ -43,7 +43,7 @@ class AddsLabels(ABC):
 
 
 class RemovesLabels(ABC):
-    """Forgets labels without learning the others again."""
+    """Removes labels without training the others again."""
 
     @abstractmethod
     def remove_labels(self, labels: Any) -> Self:
@@ -51,7 +51,7 @@ class RemovesLabels(ABC):
 
 
 class RefitsLabels(ABC):
-    """Learns some labels again without learning all of them."""
+    """Trains some labels again without training all of them."""
 
     @abstractmethod
     def refit_labels(self, X: Any, Y: Any, labels: Any, *, nodes_too: bool = True) -> Self:
@@ -59,7 +59,7 @@ class RefitsLabels(ABC):
 
 
 class Explains(ABC):
-    """Tells why a sample gets a label."""
+    """Explains why a sample gets a label."""
 
     @abstractmethod
     def explain(self, x: Any, label: int) -> Any:
@@ -93,7 +93,7 @@ class Combines(ABC):
 
 
 class Estimates(ABC):
-    """Tells what training will cost before it starts."""
+    """Estimates what training will cost before it starts."""
 
     @abstractmethod
     def estimate(self, X: Any, Y: Any) -> Any:

@@ -31,13 +31,13 @@ _MOST_PREDICTED = 2**16  # labels of a sample in `predict`
 
 
 class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """What every method is: a scikit-learn classifier for very many labels.
+    """The base of all methods: a scikit-learn classifier for very many labels.
 
     **Words.** `X` are features of n samples, sparse or dense, `(n, d)`. `Y` are their relevant
     labels: a sparse or dense indicator `(n, n_labels)` with non-zero = relevant, a list of
     label-id lists, or a 1-D array with one label id per sample. Labels are numbered from 0.
 
-    **Corners.** A sample may have no features or no labels, a label may have no samples. Such a
+    **Edge cases.** A sample may have no features or no labels, a label may have no samples. Such a
     label is never predicted unless the method knows it otherwise (by its own features). Bad
     input raises one of `umpteen.errors`, each with advice.
 
@@ -70,10 +70,10 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def fit_validated(
         self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None
     ) -> TopK:
-        """Fit on all samples, and return the answers to some that a model without them gives.
+        """Fit on all samples, and return unbiased answers to the validation split.
 
-        `validation` marks these samples, one boolean for each row of `X`; the answers are in the
-        order of the rows. They tell how good the model is on samples that it has not seen:
+        `validation` marks that split, one boolean for each row of `X`; the answers are in the
+        order of the rows, and come from a model that was not trained on these samples:
         probabilities, thresholds and weights are learned from them. This fits twice; a method that
         can do both for less does so.
         """

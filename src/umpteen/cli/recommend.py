@@ -8,13 +8,14 @@ import typer
 from umpteen.cli.errors import UsageError
 from umpteen.cli.models import OF_FIT, note_compiling
 from umpteen.cli.output import Json, show
-from umpteen.cli.reading import Reading, reads_file
+from umpteen.cli.reading import LabelTexts, Reading, reads_file
 
 
 @reads_file
 def recommend(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="Texts and labels, as for fit.")],
     reading: Reading,
+    label_texts: LabelTexts = None,
     max_seconds: Annotated[
         float, typer.Option(metavar="S", min=0, help="Start no further candidate after S seconds.")
     ] = 120.0,
@@ -32,12 +33,17 @@ def recommend(
     from rich.text import Text
 
     from umpteen import recommending
+    from umpteen.data import read_label_texts
 
     samples = reading.read_labelled(path)
     if samples.texts is None:
         raise UsageError(f"{path} has no texts: on matrices (xmc, svmlight), start with LabelTree")
     note_compiling(OF_FIT)
     found = recommending.recommend(
-        samples.texts, samples.labels, max_seconds=max_seconds, random_state=seed
+        samples.texts,
+        samples.labels,
+        label_texts="auto" if label_texts is None else read_label_texts(label_texts),
+        max_seconds=max_seconds,
+        random_state=seed,
     )
     show(found.to_dict(), json, Text(str(found)))

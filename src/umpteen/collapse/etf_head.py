@@ -14,8 +14,8 @@ from umpteen.validation import check_number
 class EtfHead(LinearHead):
     """A linear layer with fixed rows: a simplex, or directions of small absolute cosines.
 
-    Trained to the end, a classifier's rows form a simplex equiangular tight frame (ETF) anyway;
-    so it may be there from the start, and only the features learn. That needs
+    A classifier that is trained to the end has rows that form a simplex equiangular tight frame
+    (ETF). Here they form it from the start, and only the features are learned. That needs
     `in_features >= n_labels - 1`; with fewer features the rows are unit vectors of near-equal
     angles (`umpteen.collapse.fixed_frame`), the same for the same `seed`.
 
@@ -24,7 +24,7 @@ class EtfHead(LinearHead):
 
     `feature_penalty` and `weight_penalty` add that times the mean square length of features, and
     times the sum of squares of learned rows: the objective of the paper's theorem. With them,
-    features have a best length; without, they grow for ever, and collapse takes as long.
+    features have a best length; without, they keep growing, and collapse is never complete.
     (AdamW's `weight_decay` is not such a penalty.)
 
     >>> head = EtfHead(8, 5)

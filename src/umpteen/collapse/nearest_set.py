@@ -71,7 +71,7 @@ class NearestSet(BaseEstimator):
         self.__dict__.pop("_search", None)
         sets = LabelSets.of(features, Y)
         if not len(sets.counts):
-            raise LabelsError("there are no samples: the nearest of no label sets is none")
+            raise LabelsError("there are no samples: at least one label set is needed")
         self.sets_ = sets.sets
         self.means_ = sets.means
         self.counts_ = sets.counts

@@ -159,8 +159,8 @@ class Dataset:
     def split(self, dev: float = 0.1, random_state: int = 0) -> "Dataset":
         """Return a data set whose dev split is a random share of train.
 
-        Labels that had all of their samples drawn into dev are then missing in train, as it
-        happens with labels of tomorrow.
+        Labels that had all of their samples drawn into dev are then missing in train, as
+        new labels are in practice.
 
         >>> samples = Samples(texts=list("abcd"), labels=[["x"], ["y"], ["x"], ["y"]])
         >>> Dataset.from_samples(samples).split(dev=0.25)

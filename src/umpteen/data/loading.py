@@ -25,7 +25,7 @@ def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
 
     `"pydocs"` is built in: the documentation of the installed Python libraries. Any other name
     is a folder under `folder` (default: the environment variable `UMPTEEN_DATA`), such as
-    `folder/name/train.jsonl.xz`; image sets may also stand under `folder/images/name`.
+    `folder/name/train.jsonl.xz`; image sets may also be in `folder/images/name`.
 
     Raises `DatasetNotFoundError`, which tells where it was looked for and what is there.
     """

@@ -196,7 +196,7 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
         self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None,
         label_names: NameFeatures | None = None,
     ) -> TopK:  # fmt: skip
-        """Fit on all samples, and return answers to some as a model without them gives them.
+        """Fit on all samples, and return unbiased answers to the validation split.
 
         The trees are first trained without the samples of `validation`, then training continues
         with them. So both models together cost little more than one.

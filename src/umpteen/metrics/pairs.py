@@ -16,9 +16,9 @@ from umpteen.validation import check_labels
 def filter_pairs(top: TopK, pairs: Any) -> TopK:
     """Return the answers without the given (sample, label) pairs; those behind them move up.
 
-    Where documents are labels too, an item is no good answer to itself, nor to the item that
-    it was made from: filter such pairs before measuring. `pairs` are rows (sample, label), or a
-    sparse matrix, non-zero where the label is to be removed.
+    If documents are labels, too, a document should not be an answer to itself, nor to the document
+    that it was made from: remove such pairs before measuring. `pairs` are rows (sample, label), or
+    a sparse matrix, non-zero where the label is to be removed.
 
     >>> filter_pairs(TopK([[2, 0, 1]], [[0.9, 0.5, 0.1]]), [(0, 2)]).labels
     array([[ 0,  1, -1]], dtype=int32)

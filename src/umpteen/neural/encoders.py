@@ -59,7 +59,7 @@ class Bag(nn.Module):
 
 
 class Residual(nn.Module):
-    """x + Dropout(ReLU(radius * W x + bias)); W has spectral norm 1 and begins as the identity."""
+    """x + Dropout(ReLU(radius * W x + bias)); W has spectral norm 1 and starts as the identity."""
 
     def __init__(self, dim: int, dropout: float = 0.5) -> None:
         super().__init__()

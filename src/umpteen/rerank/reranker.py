@@ -74,7 +74,9 @@ class Reranker:
         if check_number(timeout, "timeout") <= 0:
             raise ParameterError(f"timeout={timeout!r} is not possible: use seconds above 0")
         if check_count(n_candidates, "n_candidates") < 2:
-            raise ParameterError(f"n_candidates={n_candidates!r} has no order: use 2 or more")
+            raise ParameterError(
+                f"n_candidates={n_candidates!r} is too few to reorder: use 2 or more"
+            )
         self.tagger = tagger
         self.url = check_url(url)
         self.model = model

@@ -50,7 +50,7 @@ class LabelIndex:
     (`use="single"`) or very many (from 500,000 of 300 numbers); each call of `topk` then takes
     what is quicker for its number of queries. Without FAISS, it is exact.
 
-    Whoever asks for more than a quarter of the labels gets them by comparison, whatever the method.
+    If `k` is more than a quarter of the labels, all vectors are compared, whatever the method.
 
     **Settings of the graph.** More of `n_links`, `build_width` and `beam_width` miss less and take
     longer; `beam_width` may be changed at any time.

@@ -63,9 +63,9 @@ _QUICKLY_VERIFIED = 200_000_000  # bytes, whose checksums take a tenth of a seco
 def save(model: Any, path: str | PathLike[str]) -> None:
     """Write `model` into the folder `path`, in place of the model that may be there.
 
-    A kill, Ctrl-C or a full disk at any moment leaves the old model. A folder that holds
-    something else than a model is refused, and files that are not ours are left alone. Who
-    saves to the same path at the same time waits (on Windows: should not).
+    A kill, Ctrl-C or a full disk at any moment leaves the old model. A folder with
+    contents other than a model is refused, and files that are not ours are left alone. Other
+    processes that save to the same path wait; on Windows there is no such lock.
 
     Stored are the constructor's parameters and the attributes that end in `_`, or the fields of
     a `storable` dataclass.

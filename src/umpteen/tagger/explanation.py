@@ -231,7 +231,7 @@ def _notes(why: TagExplanation) -> list[Text]:
 def _text_line(why: TagExplanation) -> Text:
     names = "; the text names it" if why.text_covered > _NAMED else ""
     counts = "" if why.ranked else f", which counts {why.text_weight:g}"
-    return Text(f"  likeness to the label's own text: {why.text_similarity:.2f}{counts}{names}")
+    return Text(f"  similarity to the label's own text: {why.text_similarity:.2f}{counts}{names}")
 
 
 def _word_table(words: Tags) -> Table:

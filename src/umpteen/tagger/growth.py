@@ -91,7 +91,7 @@ def remove_labels(state: State, names: Any) -> State:
     left = state.label_names.without(names)
     ids = np.array([state.label_names.id_of(name) for name in names], np.int32)
     if len(left.ids) == 0:
-        raise LabelsError("these are all labels that there are; at least one must stay")
+        raise LabelsError("this would remove all labels; at least one must stay")
     stays = ~np.isin(np.arange(len(left)), ids)
     Y = csr_matrix(state.replay.Y @ sparse.diags(stays, dtype=np.float32), dtype=np.float32)
     Y.eliminate_zeros()

@@ -108,7 +108,7 @@ def check_rows(rows: Any, n_samples: int, name: str) -> npt.NDArray[np.bool_]:
     try:
         chosen = np.asarray(rows)
     except ValueError as error:  # rows of unequal length
-        raise ParameterError(f"{name} is no list of booleans: {error}") from None
+        raise ParameterError(f"{name} is not a list of booleans: {error}") from None
     if chosen.dtype != bool or chosen.shape != (n_samples,):
         raise ParameterError(
             f"{name} has shape {chosen.shape} and dtype {chosen.dtype}; expected a boolean for "

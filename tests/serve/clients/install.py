@@ -1,7 +1,8 @@
-"""Install the real clients of the server, for its tests: `python tests/serve/clients/install.py`.
+"""Install programs that tests run beside umpteen: `python tests/serve/clients/install.py`.
 
-Each gets a folder of its own in the cache, to be put on `PYTHONPATH`. It has what that client needs
-beside the packages of this environment, so an install takes seconds, once. `make test` does this.
+They are real clients of the server, MLflow, and what runs notebooks. Each gets a folder of its own
+in the cache, to be put on `PYTHONPATH`. It has what that program needs beside the packages of this
+environment, so an install takes seconds, once. `make test` does this.
 """
 
 import hashlib
@@ -12,18 +13,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("annif", "label-studio-sdk")
+NAMES = ("annif", "label-studio-sdk", "mlflow", "notebook")
 
 
 def folder(name: str) -> Path:
-    """Return where a client is, or will be: another place for other versions."""
+    """Return where a program is, or will be: another place for other versions."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     wanted = _requirements(name).read_bytes() + platform.python_version().encode()
     return cache / "umpteen" / "clients" / f"{name}-{hashlib.sha256(wanted).hexdigest()[:12]}"
 
 
 def install(name: str) -> str:
-    """Install a client, unless it is there; return a sentence about it."""
+    """Install a program, unless it is there; return a sentence about it."""
     place = folder(name)
     if not place.exists():
         part = place.with_name(f".{place.name}.{os.getpid()}")

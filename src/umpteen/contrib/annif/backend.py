@@ -106,7 +106,11 @@ class UmpteenBackend(AnnifLearningBackend):
         self._adopt(tagger)
 
     def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> Any:
-        assert self._tagger is not None
+        if self._tagger is None:
+            raise NotInitializedException(
+                f"no model is loaded from {self._folder}: call initialize() first",
+                backend_id=self.backend_id,
+            )
         limit = int(params["limit"])
         found: list[list[Any]] = [[] for _ in documents]
         if limit > 0:

@@ -32,7 +32,7 @@ def stream(
     quoted: bool = True,
     group_field: str | None = None,
 ) -> Iterator[Samples]:
-    """Return samples of the rows; blank rows are passed over.
+    """Return samples of the rows; blank rows are ignored.
 
     With `quoted=False` a quotation mark is a character like any other. Where `labels_field` is
     not given, a column `labels` is taken if it is there; so is a column `id`. Cells of CSV may

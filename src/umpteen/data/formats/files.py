@@ -125,7 +125,9 @@ def format_to_read(source: Source, name: str | None) -> Format:
         raise source.error(f"the file is empty, its name says nothing: {_ADVICE}")
     if found is None:
         first_line = source.head.partition(b"\n")[0][:80].decode(errors="replace")
-        raise source.error(f"the first line, {first_line!r}, is of none of the formats: {_ADVICE}")
+        raise source.error(
+            f"the first line, {first_line!r}, looks like none of the formats: {_ADVICE}"
+        )
     return found
 
 
@@ -157,7 +159,9 @@ def _named(name: str | None) -> Format | None:
     if name is None:
         return None
     if name not in FORMATS:
-        raise ParameterError(f"format={name!r} is no format; expected one of {', '.join(FORMATS)}")
+        raise ParameterError(
+            f"format={name!r} is not a known format; expected one of {', '.join(FORMATS)}"
+        )
     return FORMATS[name]
 
 

@@ -42,7 +42,7 @@ _LARGEST_ARRAY = 1 << 30  # characters, as all of them are in memory
 
 
 def objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects, each with the number of its line; blank lines are passed over."""
+    """Yield the objects, each with the number of its line; blank lines are ignored."""
     if is_array(source.head):
         yield from _of_array(source)
         return
@@ -102,7 +102,7 @@ def _object(source: Source, number: int, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise _refused(source, number, problem) from None
     if not isinstance(item, dict):
-        raise source.error(f"{text[:40]!r} is no JSON object; expected {{...}}", number)
+        raise source.error(f"{text[:40]!r} is not a JSON object; expected {{...}}", number)
     return item
 
 

@@ -28,7 +28,7 @@ def stream(
     labels_field: str | None = None,
     group_field: str | None = None,
 ) -> Iterator[Samples]:
-    """Return samples of the objects; blank lines are passed over.
+    """Return samples of the objects; blank lines are ignored.
 
     Labels are a list of names, or one name; numbers are names too, and `""` is none. Where
     `labels_field` is not given, `labels` is taken if it is there. With `group_field`, which has the
@@ -52,7 +52,7 @@ def write(
 def read_label_texts(path: Readable) -> dict[str, str]:
     """Read label texts from a file with an object `{"label": ..., "text": ...}` per line.
 
-    Other fields are passed over. Feed them to a method that uses what labels mean.
+    Other fields are ignored. Pass the result to a method as `label_texts`.
     """
     with open_source(path) as source:
         source.format = "label texts"

@@ -55,7 +55,7 @@ def records_of(samples: Samples, written_as: str) -> Iterator[Record]:
 def label_names(value: Any) -> list[str] | None:
     """Return label names out of a list, a single name or nothing; None for anything else.
 
-    An empty name names nothing, and is passed over.
+    An empty name names nothing, and is ignored.
 
     >>> label_names(["a", 7, ""]), label_names("a"), label_names(7), label_names({"a": 1})
     (['a', '7'], ['a'], ['7'], None)

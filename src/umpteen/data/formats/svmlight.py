@@ -1,6 +1,6 @@
 """svmlight / libsvm, multi-label: `l1,l2 f:v f:v ... # comment`, without a header.
 
-Blank lines and comments are no samples; `qid:` is passed over. As there is no header, the
+Blank lines and comments are no samples; `qid:` is ignored. As there is no header, the
 numbers of features and labels are those seen, unless given.
 
 Features may be numbered from 0 or from 1. As in scikit-learn, `zero_based="auto"` takes them to

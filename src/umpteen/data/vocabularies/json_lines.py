@@ -13,7 +13,7 @@ _LISTS = ("alternatives", "parents")
 
 
 def read(source: Source, name_separator: str | None) -> list[Concept]:
-    """Return the concepts of the objects; other fields are passed over.
+    """Return the concepts of the objects; other fields are ignored.
 
     With a `name_separator`, the text of an object without a name is a list of names.
     """

@@ -44,7 +44,7 @@ def read_vocabulary(
       there is no `name`.
 
     The format follows from the file's name, or else from its content; gzip, xz and zstd are
-    unpacked. `language` chooses among the languages of SKOS and CSV, and is passed over elsewhere:
+    unpacked. `language` chooses among the languages of SKOS and CSV, and is ignored elsewhere:
     "pt" also finds "pt-BR", and None stands for the language with most preferred names. A concept
     without a name in it has a name in another. A file that cannot be read raises
     `DataFormatError`, with the line. Nothing is fetched from the network.
@@ -100,4 +100,6 @@ def _refusal(source: Source, head: bytes) -> DataFormatError:
     if not head:
         return source.error(f"the file is empty; {_ADVICE}")
     first_line = head.partition(b"\n")[0][:80].decode(errors="replace")
-    return source.error(f"the first line, {first_line!r}, is of none of the formats; {_ADVICE}")
+    return source.error(
+        f"the first line, {first_line!r}, looks like none of the formats; {_ADVICE}"
+    )
