@@ -27,7 +27,7 @@ def log_odds(counts: npt.NDArray[np.integer], n_samples: int) -> FloatArray:
     array([-3.04,  0.  ], dtype=float32)
     """
     more = np.minimum(counts, n_samples) + 0.5
-    return np.log(more / (n_samples + 1 - more)).astype(np.float32)
+    return np.asarray(np.log(more / (n_samples + 1 - more)), np.float32)
 
 
 @storable

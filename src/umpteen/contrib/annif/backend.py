@@ -88,10 +88,10 @@ class UmpteenBackend(AnnifLearningBackend):
             language=language if language in CODES else "auto",
             replay=int(params["keep"]),
         )
-        names = {"vocabulary": self._vocabulary()} if boolean(params["use_labels"]) else {}
+        vocabulary = self._vocabulary() if boolean(params["use_labels"]) else None
         self.info(f"training on {len(texts)} documents")
         with self._told():
-            tagger.fit(texts, labels, label_texts="auto" if names else None, **names)
+            tagger.fit(texts, labels, None if vocabulary is None else "auto", vocabulary)
             os.makedirs(self.datadir, exist_ok=True)
             tagger.save(self._folder)
         self._adopt(tagger)
