@@ -103,7 +103,11 @@ def softmax_share(model: Any, test: Any) -> float:
 
 
 def n_learnt(model: Any) -> int:
-    """Numbers that training may change: all weights but a fixed last layer."""
-    sizes = {name: array.size for name, array in model.weights_.items()}
+    """Numbers that are learned: all weights but a fixed last layer, no statistics of batch norm."""
+    sizes = {
+        name: array.size
+        for name, array in model.weights_.items()
+        if not name.endswith(("running_mean", "running_var", "num_batches_tracked"))
+    }
     learned = model.head_.options.get("learned", False)
     return sum(size for name, size in sizes.items() if learned or name != "head.weight")

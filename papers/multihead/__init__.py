@@ -6,7 +6,6 @@ from papers.multihead import (
     cifar,
     decomposition,
     labels,
-    powersets,
     single,
     speed,
     stacked,
@@ -19,7 +18,7 @@ PAPER = (
     "(OHE is a full layer; MHP, MHC and MHS are ProductHead, CascadeHead and SamplingHead here)"
 )
 
-_CHAPTERS = (speed, single, cifar, stacked, powersets, labels, decomposition, bottleneck, theorems)
+_CHAPTERS = (speed, single, cifar, stacked, labels, decomposition, bottleneck, theorems)
 
 
 def claims(quick: bool) -> list[Section]:

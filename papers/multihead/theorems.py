@@ -17,7 +17,7 @@ _CASES = ((12, 8, 30), (8, 12, 40))  # features, classes, samples
 
 def sections(quick: bool) -> list[Section]:
     """Both theorems."""
-    n_starts = 3 if quick else 20
+    n_starts = 3 if quick else 10
     return [
         Section(
             "Theorem 2: no spurious minima of a linear bottleneck",

@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
-import umpteen as um
 from papers import cifar
 from papers.contents import Table
 from papers.multihead import (
     bottleneck,
     decomposition,
     labels,
-    powersets,
     settings,
     tasks,
     worker,
@@ -129,16 +127,6 @@ def test_one_hidden_unit_needs_the_right_loss():
     assert (softmax.accuracy[-1] == 100).all()
     assert (frobenius.accuracy[-1] <= 50).all()
     assert (softmax.rank[-1] > frobenius.rank[-1]).all()
-
-
-def test_the_limit_is_the_one_with_most_sets_right():
-    scores = np.array([[2.0, 0.5, -1.0], [1.0, 0.8, -2.0], [0.9, -0.5, -1.0]], np.float32)
-    top = um.TopK(np.tile(np.arange(3, dtype=np.int32), (3, 1)), scores)
-    Y = csr_matrix([[1, 0, 0], [1, 1, 0], [1, 0, 0]])
-    limit = powersets.best_limit(Y, top)
-    assert 0.5 <= limit < 0.8
-    found = powersets._above(top, limit, 3)
-    assert (found.toarray() == Y.toarray()).all()
 
 
 def test_some_images_of_each_class():
