@@ -131,8 +131,8 @@ texts, at most 10,000 drawn at random, and tested on the test part. Label texts 
 set has some; nearest centroids cannot use them. In percent.
 
 An earlier run with up to 15,000 texts found that near copies on both sides of the sample's split
-mislead: on debian-deps it chose an ensemble that was 2.8 points behind, and on wordnet-ancestors the
-choice was 0.56 behind. Since then, near copies stay together."""
+mislead: on debian-deps it chose an ensemble that was 2.8 points behind, and on wordnet-ancestors
+its choice was 0.56 behind. Since then, near copies stay together."""
 FULL = """## Full runs
 
 Chosen ones are bold. Values on the sample are lower where labels have few texts."""
