@@ -43,8 +43,9 @@ clients: setup
 	@$(BIN)/python tests/serve/clients/install.py
 
 # Pages first: each is one test, some are long, and at the end one of two processes would wait.
+# A thread each: two processes with threads of BLAS and PyTorch would wait for each other.
 test: setup browser clients
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
 		README.md CONTRIBUTING.md docs tests
 
 test-all: setup
