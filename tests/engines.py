@@ -1,4 +1,4 @@
-"""An engine as a cluster is one: tasks run in other processes, on read-only copies."""
+"""An engine as a cluster is one: tasks run in other processes, on copies of everything."""
 
 import multiprocessing
 import pickle
@@ -8,10 +8,11 @@ from itertools import islice
 
 
 def packed(value):
-    """The bytes of a value; arrays apart, so that they are read-only where they are unpacked."""
+    """The bytes of a value; arrays apart, so that read-only ones are so where they are unpacked."""
     arrays = []
     rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
-    return rest, [bytes(array.raw()) for array in arrays]
+    raw = [array.raw() for array in arrays]
+    return rest, [bytes(each) if each.readonly else bytearray(each) for each in raw]
 
 
 def unpacked(content):
