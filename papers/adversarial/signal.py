@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,7 +16,10 @@ _N_FEATURES, _NOISE, _NUISANCE = 64, 0.45, 3.0
 _CASES = {"16 of 64 dimensions": (16, 0), "48 of 64 dimensions": (48, 0),
           "16, and 16 of nuisance": (16, 16)}  # fmt: skip
 _RATES = (0.03, 0.1, 0.3)
-_TREES = {"adversarial": "principal", "adversarial, discriminant": "discriminant"}
+_TREES: dict[str, Literal["principal", "discriminant"]] = {
+    "adversarial": "principal",
+    "adversarial, discriminant": "discriminant",
+}
 
 
 def sections(quick: bool) -> list[Section]:

@@ -62,10 +62,10 @@ def read_image_folder(
 def _members(path: Path) -> Iterator[str]:
     """Yield names such as `cat/001.jpg`, in order."""
     if path.is_dir():
-        names = (file.relative_to(path).as_posix() for file in path.glob("*/*"))
+        names = [file.relative_to(path).as_posix() for file in path.glob("*/*")]
     elif zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            names = iter(archive.namelist())
+            names = archive.namelist()
     else:
         return
     for name in sorted(names):
