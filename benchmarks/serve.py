@@ -244,7 +244,10 @@ def page(results: Row) -> str:
             f"{row['per_second'] * row['texts']:,.0f}", f"{row['p50']:,.1f}", f"{row['p99']:,.1f}",
             f"{row['worst']:,.0f}", told, f"{row['cpu_ms']:.2f}", f"{row['memory_mb']:,}",
         ])  # fmt: skip
-    told = f"{made_by(results)} The load generator is {results['generator']}."
+    told = (
+        f"{made_by(results)} The load generator is {results['generator']}. Rows of different "
+        "systems may be of different runs."
+    )
     return f"# The server under load\n\n{told}\n\n{table_lines(rows)}\n"
 
 
