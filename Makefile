@@ -12,7 +12,7 @@ export UMPTEEN_DATA ?= $(CURDIR)/../shared/data
 endif
 
 # The tests start hundreds of processes: each would compile all modules again.
-unexport PYTHONDONTWRITEBYTECODE
+unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED
 
 .PHONY: setup browser clients test test-all check demo docs bench reproduce clean
 

@@ -4,11 +4,11 @@ import json
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.forked import COMMAND
 from umpteen.cli import main
 
 WORDS = {
@@ -19,7 +19,6 @@ WORDS = {
     "knives": "blade sharpen steel edge whetstone",
     "coffee": "beans espresso grind filter crema",
 }
-COMMAND = [sys.executable, "-m", "umpteen"]
 
 
 def made_up(n, seed=0, prefix="t"):

@@ -16,6 +16,7 @@ import time
 import pytest
 
 import umpteen as um
+from tests.forked import REAL
 
 from .conftest import COMMAND, run
 
@@ -57,6 +58,8 @@ def test_results_go_to_stdout_and_nothing_else(folder, model):
     out, err = run("predict", model, folder / "test.jsonl")
     assert len([json.loads(line) for line in out.splitlines()]) == 40
     assert err == ""
+    real = [*REAL, "predict", model, folder / "test.jsonl"]
+    assert subprocess.run(real, capture_output=True, check=True).stdout.decode() == out
 
 
 def test_stdin_of_json_and_of_plain_lines(folder, model):

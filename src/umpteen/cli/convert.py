@@ -52,6 +52,7 @@ def convert(
         for number, samples in enumerate(_parts(file, reading, form)):
             _write(samples, sink, form, with_header=number == 0)
             n_samples += len(samples)
+    sys.stdout.flush()  # an error here comes before a word of success
     say(f"{n_samples:,} samples")
 
 

@@ -8,8 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -84,13 +83,19 @@ def leave_pipe() -> int:
 
 def drop_stdout() -> None:
     """Redirect stdout to /dev/null, so that unwritten output is not tried again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop(sys.stdout)
 
 
 def say(message: str) -> None:
     """Print a line on stderr, unless it cannot be written."""
-    with suppress(OSError):
-        print(f"umpteen: {message}", file=sys.stderr)
+    try:
+        print(f"umpteen: {message}", file=sys.stderr, flush=True)
+    except OSError:
+        _drop(sys.stderr)
+
+
+def _drop(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def in_options(message: str) -> str:
