@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 import umpteen as um
+from tests.forked import COMMAND
 from umpteen.cli import main
 from umpteen.errors import ModelChangedError, ModelNotFoundError
 from umpteen.storage import folder as model_folder
 from umpteen.storage.folder import locked
 
-COMMAND = [sys.executable, "-m", "umpteen"]
 HOLD = """
 import sys, time, pathlib
 from umpteen.storage.folder import locked
