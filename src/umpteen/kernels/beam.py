@@ -9,6 +9,9 @@ from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.sorting import stable_order
 from umpteen.kernels.topk import best_first, offer
 
+_MOST_TOGETHER = 512  # samples whose features are looked up together
+_SPARSE = 16  # at a node with fewer than one sample in so many, each is looked up by itself
+
 
 class TreeArrays(NamedTuple):
     """A trained tree as the kernels see it.
@@ -58,7 +61,7 @@ def log_link(margin, logistic):
 
 
 @inlined
-def add_chunk(indices, data, tree, chunk, margins):
+def _add_chunk(indices, data, tree, chunk, margins):
     """Add the products of one sample with one chunk's weights to the children's margins."""
     buckets, features = tree.buckets, tree.feature
     ends, children, weights = tree.entry, tree.child, tree.weight
@@ -78,7 +81,7 @@ def add_chunk(indices, data, tree, chunk, margins):
 
 @inlined
 def _add_chunk_by_table(indices, data, tree, chunk, row_of, margins):
-    """`add_chunk` with a table: the row of each feature, counted from 1, or 0."""
+    """`_add_chunk` with a table: the row of each feature, counted from 1, or 0."""
     ends, children, weights = tree.entry, tree.child, tree.weight
     scale = tree.chunk_scale[chunk]
     for position in range(len(indices)):
@@ -87,6 +90,99 @@ def _add_chunk_by_table(indices, data, tree, chunk, row_of, margins):
             value = data[position] * scale
             for entry in range(np.uint32(ends[row - 1]), np.uint32(ends[row])):
                 margins[children[entry]] += value * np.float32(weights[entry])
+
+
+class Lookups(NamedTuple):
+    """The entries of several samples by feature, and scratch memory to look them up in a chunk.
+
+    Entry `i` stands at `place[i]` of the matrix, and is of sample `owner[i]`. `member` and `slot`
+    are the places and slots of the samples at one node. `start` says where the next of their
+    features begins, which is `feature`, and can only be in the rows `low` to `high` of the chunk.
+    """
+
+    place: npt.NDArray[np.int64]
+    owner: npt.NDArray[np.int32]
+    member: npt.NDArray[np.int64]
+    slot: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    feature: npt.NDArray[np.int32]
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
+
+
+@inlined
+def new_lookups(indptr, indices, first_row, n):
+    """Return the lookups of `n` samples; empty ones if these are too few or too many."""
+    first = indptr[first_row]
+    size = indptr[first_row + n] - first if 1 < n <= _MOST_TOGETHER else 0
+    place, owner = stable_order(indices[first : first + size]), np.empty(size, np.int32)
+    sample = np.empty(size, np.int32)
+    for row in range(n if size else 0):
+        for i in range(indptr[first_row + row], indptr[first_row + row + 1]):
+            sample[i - first] = row
+    for i in range(size):
+        owner[i] = sample[place[i]]
+        place[i] += first
+    return Lookups(
+        place, owner, np.empty(size, np.int64), np.empty(size, np.int64),
+        np.empty(size + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.int32),
+        np.empty(size, np.int32),
+    )  # fmt: skip
+
+
+@inlined
+def _gather(samples_slots, n_slots, slot_of, lookups):
+    """Write the entries of the samples in some slots to `lookups`; return how many they are."""
+    place, owner, member, slots = lookups.place, lookups.owner, lookups.member, lookups.slot
+    n_members = 0
+    for slot in samples_slots:
+        slot_of[slot // n_slots] = slot
+    for i in range(len(place)):
+        if slot_of[owner[i]] >= 0:
+            member[n_members], slots[n_members] = place[i], slot_of[owner[i]]
+            n_members += 1
+    for slot in samples_slots:
+        slot_of[slot // n_slots] = -1
+    return n_members
+
+
+@inlined
+def _add_chunk_to_all(indices, data, lookups, n_members, tree, chunk, left, candidates):
+    """`_add_chunk` for several samples, whose entries are the members in `lookups`.
+
+    A feature that several of them have is looked up once. All buckets are read in one loop, then
+    all features, then the weights: so the processor waits for many of them at the same time.
+    """
+    buckets, features = tree.buckets, tree.feature
+    ends, children, weights = tree.entry, tree.child, tree.weight
+    member, slots, start, wanted = lookups.member, lookups.slot, lookups.start, lookups.feature
+    low, high = lookups.low, lookups.high
+    shift, scale = tree.chunk_shift[chunk], tree.chunk_scale[chunk]
+    first_bucket = tree.chunk_bucket[chunk]
+    n_wanted = 0
+    for i in range(n_members):
+        feature = indices[member[i]]
+        if n_wanted == 0 or wanted[n_wanted - 1] != feature:
+            start[n_wanted] = i
+            wanted[n_wanted] = feature
+            n_wanted += 1
+    start[n_wanted] = n_members
+    for i in range(n_wanted):
+        bucket = first_bucket + (wanted[i] >> shift)
+        low[i], high[i] = buckets[bucket], buckets[bucket + 1]
+    for i in range(n_wanted):
+        row = low[i]
+        while row < high[i] and features[row] < wanted[i]:
+            row += 1
+        low[i] = row if row < high[i] and features[row] == wanted[i] else -1
+    for i in range(n_wanted):
+        row = low[i]
+        if row >= 0:
+            first, last = np.uint32(ends[row]), np.uint32(ends[row + 1])
+            for each in range(start[i], start[i + 1]):
+                value, slot = data[member[each]] * scale, slots[each]
+                for entry in range(first, last):
+                    candidates[slot, left + children[entry]] += value * np.float32(weights[entry])
 
 
 @inlined
@@ -114,13 +210,14 @@ def _by_node(nodes, counts, n_nodes):
 
 @inlined
 def _score_slots(
-    indptr, indices, data, first_row, tree, nodes, scores, order, row_of, weight, logistic,
+    indptr, indices, data, first_row, tree, nodes, scores, order, lookups, row_of, weight, logistic,
     candidates,
 ):  # fmt: skip
     """Log-probabilities of the children of every slot's node, one node after the other."""
     first_child, node_chunk, biases = tree.first_child, tree.node_chunk, tree.bias
     chunk_row, chunk_child, features = tree.chunk_row, tree.chunk_child, tree.feature
-    n_slots = nodes.shape[1]
+    n, n_slots = nodes.shape
+    slot_of = np.full(n, -1, np.int64)  # of each sample, at one node
     begin = 0
     while begin < len(order):
         node = nodes[order[begin] // n_slots, order[begin] % n_slots]
@@ -138,6 +235,10 @@ def _score_slots(
         for chunk in range(node_chunk[node], node_chunk[node + 1]):
             low, high = chunk_row[chunk], chunk_row[chunk + 1]
             left, right = chunk_child[chunk] - first, chunk_child[chunk + 1] - first
+            if len(lookups.place) > 0 and (end - begin) * _SPARSE >= n:
+                n_members = _gather(order[begin:end], n_slots, slot_of, lookups)
+                _add_chunk_to_all(indices, data, lookups, n_members, tree, chunk, left, candidates)
+                continue
             use_table = len(row_of) > 0 and n_entries > 2 * (high - low)
             if use_table:
                 for row in range(low, high):
@@ -149,7 +250,7 @@ def _score_slots(
                 if use_table:
                     _add_chunk_by_table(x, v, tree, chunk, row_of, candidates[slot, left:right])
                 else:
-                    add_chunk(x, v, tree, chunk, candidates[slot, left:right])
+                    _add_chunk(x, v, tree, chunk, candidates[slot, left:right])
             if use_table:
                 for row in range(low, high):
                     row_of[features[row]] = 0
@@ -184,6 +285,7 @@ def beam_search(
     """
     n = last_row - first_row
     row_of = np.zeros(n_features if n > 1 else 0, np.int32)
+    lookups = new_lookups(indptr, indices, first_row, n)
     first_child, label_order, log_trust = tree.first_child, tree.label_order, tree.log_trust
     n_nodes = len(first_child) - 1
     nodes = np.zeros((n, 1), np.int32)
@@ -200,7 +302,7 @@ def beam_search(
         candidates = np.empty((n * n_slots, widest), np.float32)
         _score_slots(
             indptr, indices, data, first_row, tree, nodes, scores,
-            _by_node(nodes, counts, n_nodes), row_of, weight, logistic, candidates,
+            _by_node(nodes, counts, n_nodes), lookups, row_of, weight, logistic, candidates,
         )  # fmt: skip
         best = np.empty((n, width), np.int32)
         best_scores = np.empty((n, width), np.float32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from umpteen.kernels.beam import _by_node, _score_slots, _widest
+from umpteen.kernels.beam import _by_node, _score_slots, _widest, new_lookups
 from umpteen.kernels.compiling import inlined, kernel
 
 
@@ -25,8 +25,8 @@ def _distinct(starts, nodes, n_nodes):
 
 @inlined
 def _step(
-    indptr, indices, data, first_row, tree, starts, parents, children, row_of, weight, logistic,
-    logs,
+    indptr, indices, data, first_row, tree, starts, parents, children, lookups, row_of, weight,
+    logistic, logs,
 ):  # fmt: skip
     """Add to `logs` what each entry's step from its parent to its child scores."""
     n_nodes = len(tree.first_child) - 1
@@ -41,7 +41,7 @@ def _step(
     table = np.empty((n * n_slots, _widest(nodes, counts, tree.first_child)), np.float32)
     _score_slots(
         indptr, indices, data, first_row, tree, nodes, scores, _by_node(nodes, counts, n_nodes),
-        row_of, weight, logistic, table,
+        lookups, row_of, weight, logistic, table,
     )  # fmt: skip
     for i in range(n):
         for entry in range(starts[i], starts[i + 1]):
@@ -63,11 +63,12 @@ def score_paths(
     n_layers, n_entries = len(paths) - 1, paths.shape[1]
     logs = np.zeros(n_entries, np.float32)
     row_of = np.zeros(n_features if len(starts) > 2 else 0, np.int32)
+    lookups = new_lookups(indptr, indices, first_row, len(starts) - 1)
     for layer in range(n_layers):
         weight = np.float32(1) if layer == n_layers - 1 else np.float32(path_weight)
         _step(
-            indptr, indices, data, first_row, tree, starts, paths[layer], paths[layer + 1], row_of,
-            weight, logistic, logs,
+            indptr, indices, data, first_row, tree, starts, paths[layer], paths[layer + 1],
+            lookups, row_of, weight, logistic, logs,
         )  # fmt: skip
     for entry in range(n_entries):
         logs[entry] += tree.log_trust[paths[n_layers, entry] - (len(tree.first_child) - 1)]
