@@ -73,11 +73,11 @@ class HasRecipe(BaseEstimator):
         return self
 
     def _used_recipe(self) -> Any:
-        return _default(self._recipe_class) if self.recipe is None else self.recipe
+        return _default(self._recipe_class) if self.recipe is None else self.recipe  # type: ignore[arg-type]
 
     def _checked_recipe(self, recipe: Any) -> Any:
         if recipe is None:
-            return _default(self._recipe_class)
+            return _default(self._recipe_class)  # type: ignore[arg-type]
         if not isinstance(recipe, self._recipe_class):
             raise ParameterError(
                 f"recipe={recipe!r} is not possible: expected a {self._recipe_class.__name__}"
