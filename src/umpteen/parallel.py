@@ -159,6 +159,16 @@ def n_threads(n_jobs: int | None) -> int:
     return min(n_jobs, _most_threads.get() or n_jobs)
 
 
+def width(n_jobs: int | None) -> int:
+    """Return how many tasks of `map` run at the same time: on the block's engine, or on threads.
+
+    >>> width(3)
+    3
+    """
+    chosen = _engine.get()
+    return n_threads(n_jobs) if chosen is None else chosen.width
+
+
 def run(
     function: Callable[[Item], Result],
     items: Iterable[Item],
