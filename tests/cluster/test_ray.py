@@ -1,5 +1,6 @@
 """A Ray cluster: the same bits as one machine, whatever dies meanwhile."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,10 +12,11 @@ import numpy as np
 import pytest
 
 import umpteen as um
-from tests.cluster.models import fitted, small_tasks  # noqa: F401
+from tests.cluster.models import fitted, small_tasks, texts  # noqa: F401
 from tests.cluster.tasks import dies_once, kernels, largest, pid, refuse
 from tests.engines import OtherProcesses
 from umpteen import parallel
+from umpteen.cli import main
 from umpteen.errors import ClusterMemoryError
 
 pytest.importorskip("ray", reason="needs the extra `cluster`")
@@ -105,6 +107,19 @@ def test_same_bits_when_a_node_dies(after, nodes):
         with parallel.engine(disturbed):
             assert fitted("LabelTree") == expected("LabelTree")
         assert disturbed._left <= 0
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_the_command_line_makes_the_same_model(nodes, tmp_path, capsys):
+    lines = [json.dumps({"text": text, "labels": own}) for text, own in zip(*texts(), strict=True)]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines))
+    clusters = {"here": [], "there": ["--cluster", "auto", "--checkpoint", f"{tmp_path}/finished"]}
+    for name, options in clusters.items():
+        with pytest.raises(SystemExit) as ended:
+            main(["fit", f"{tmp_path}/train.jsonl", "-o", f"{tmp_path}/{name}", *options])
+        assert ended.value.code == 0, capsys.readouterr().err
+    here, there = (um.load(tmp_path / name) for name in clusters)
+    assert here.predict_topk(texts()[0]) == there.predict_topk(texts()[0])
 
 
 def test_errors_of_tasks_are_raised_as_they_are(nodes):
