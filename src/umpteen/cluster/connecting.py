@@ -43,12 +43,12 @@ def ray(
         _connect(library, address)
     try:
         engine = RayEngine(library)
-        keeping: AbstractContextManager[parallel.Engine] = (
+        recording: AbstractContextManager[parallel.Engine] = (
             nullcontext(engine)
             if checkpoint is None
             else checkpointed(engine, checkpoint, library.cloudpickle)
         )
-        with keeping as chosen, parallel.engine(chosen):
+        with recording as chosen, parallel.engine(chosen):
             yield chosen
     finally:
         if is_ours:
@@ -84,8 +84,8 @@ def _connect(library: Any, address: str) -> None:
 def _check_answers(address: str) -> None:
     """Ask before Ray does, which tries for minutes."""
     try:
-        parts = urlsplit(address if "://" in address else f"ray://{address}")
-        place = parts.hostname, parts.port
+        found = urlsplit(address if "://" in address else f"ray://{address}")
+        place = found.hostname, found.port
     except ValueError:
         place = None, None
     if place[0] is None or place[1] is None:

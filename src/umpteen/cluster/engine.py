@@ -34,14 +34,15 @@ class Step(NamedTuple):
 class RayEngine:
     """Runs tasks on the cluster that `ray`, the module, is connected to.
 
-    `n_sent` counts the bytes that were put into the store for all tasks of a step.
+    `n_sent` counts the bytes that were put into the store for all tasks of a step, `n_received`
+    those of results. `most_shared` is the most that a step shared, which every node must hold.
     """
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         self._task = ray.remote(num_cpus=1, max_retries=_RETRIES)(work)
         self._stored: dict[str, Any] = {}  # the arrays of the latest step, by their digests
-        self.n_sent = 0
+        self.n_sent = self.n_received = self.most_shared = 0
 
     @property
     def width(self) -> int:
@@ -63,6 +64,7 @@ class RayEngine:
                     waiting.popleft()
                     waiting.extend(islice(tasks, 1))
                 for parcel in found:
+                    self.n_received += parcel.n_bytes
                     yield unpack_copy(parcel)  # so that results leave the store
         finally:
             for task in waiting:
@@ -75,6 +77,7 @@ class RayEngine:
         """Start one task after another, each when it is asked for."""
         parcel = pack((function, shared), self._ray.cloudpickle)
         check_store(self._ray, parcel.n_bytes)
+        self.most_shared = max(self.most_shared, parcel.n_bytes)
         step = Step(uuid.uuid4().hex, versions()["umpteen"], parcel.frozen)
         rest, *arrays = self._put(parcel.rest), *self._stored_arrays(parcel.arrays)
         for start in range(0, len(items), size):

@@ -89,36 +89,36 @@ def _form(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, np.number | np.bool_):
         return {"scalar": _form(np.asarray(value), arrays)}
     if type(value) is csr_matrix:
-        parts = [_form(part, arrays) for part in (value.data, value.indices, value.indptr)]
-        return {"csr": [value.shape, value.has_canonical_format, *parts]}
+        pieces = [_form(part, arrays) for part in (value.data, value.indices, value.indptr)]
+        return {"csr": [value.shape, value.has_canonical_format, *pieces]}
     if type(value) in (list, tuple):
         return {type(value).__name__: [_form(each, arrays) for each in value]}
     if type(value).__module__.startswith("umpteen."):
-        parts = [_form(getattr(value, name), arrays) for name in _field_names(type(value))]
-        return {"object": [type(value).__module__, type(value).__qualname__, parts]}
+        pieces = [_form(getattr(value, name), arrays) for name in _field_names(type(value))]
+        return {"object": [type(value).__module__, type(value).__qualname__, pieces]}
     raise NotStorableError(f"a result of type {type(value).__name__} cannot be kept")
 
 
 def _value(form: Any, content: bytearray) -> Any:
     if not isinstance(form, dict):
         return form
-    ((kind, parts),) = form.items()
+    ((kind, pieces),) = form.items()
     if kind == "array":
-        dtype, shape, start, is_writeable = parts
+        dtype, shape, start, is_writeable = pieces
         count = int(np.prod(shape, dtype=np.int64))
         array = np.frombuffer(content, np.dtype(dtype), count, start).reshape(shape).copy()
         array.flags.writeable = is_writeable
         return array
     if kind == "scalar":
-        return _value(parts, content)[()]
+        return _value(pieces, content)[()]
     if kind == "csr":
-        shape, is_canonical, *arrays = parts
+        shape, is_canonical, *arrays = pieces
         matrix = csr_matrix(tuple(shape))
         matrix.data, matrix.indices, matrix.indptr = (_value(each, content) for each in arrays)
         matrix.has_canonical_format = is_canonical
         return matrix
     if kind == "object":
-        module, name, members = parts
+        module, name, members = pieces
         if not module.startswith("umpteen."):
             raise NotStorableError(f"{module}.{name} is no result of a task of ours")
         cls = getattr(import_module(module), name)
@@ -126,11 +126,11 @@ def _value(form: Any, content: bytearray) -> Any:
         return cls(
             **{name: _value(each, content) for name, each in zip(names, members, strict=True)}
         )
-    return {"list": list, "tuple": tuple}[kind](_value(each, content) for each in parts)
+    return {"list": list, "tuple": tuple}[kind](_value(each, content) for each in pieces)
 
 
 def _field_names(cls: type) -> list[str]:
-    """The parts of a dataclass or a named tuple, in order."""
+    """The pieces of a dataclass or a named tuple, in order."""
     if is_dataclass(cls):
         return [field.name for field in fields(cls)]
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):

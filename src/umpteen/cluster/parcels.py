@@ -16,7 +16,7 @@ _BLOCK = 1 << 26  # bytes that one thread hashes at a time
 
 
 class Parcel(NamedTuple):
-    """A value in parts: `rest` is its pickle without the large arrays, which are in `arrays`.
+    """A value in pieces: `rest` is its pickle without the large arrays, which are in `arrays`.
 
     `frozen` says which of the arrays were read-only.
     """
@@ -27,7 +27,7 @@ class Parcel(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        """Return the size of all parts."""
+        """Return the size of all pieces."""
         return len(self.rest) + sum(array.nbytes for array in self.arrays)
 
 
@@ -72,13 +72,13 @@ def _read_only(array: Bytes) -> memoryview:
     return array.data.toreadonly()
 
 
-def digest(*parts: bytes | Bytes) -> str:
+def digest(*pieces: bytes | Bytes) -> str:
     """Return letters that tell these bytes from any others; large arrays use all cores.
 
     >>> digest(b"a", b"b") == digest(b"ab")
     False
     """
-    views = [memoryview(part) if isinstance(part, bytes) else part.data for part in parts]
+    views = [memoryview(part) if isinstance(part, bytes) else part.data for part in pieces]
     blocks = [
         view[start : start + _BLOCK] for view in views for start in range(0, len(view), _BLOCK)
     ]

@@ -35,6 +35,6 @@ def frozen(value: Any) -> Any:
         view.flags.writeable = False
         return view
     if isinstance(value, tuple):
-        parts = map(frozen, value)
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        views = map(frozen, value)
+        return type(value)(*views) if hasattr(value, "_fields") else tuple(views)
     return value
