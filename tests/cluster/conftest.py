@@ -1,7 +1,9 @@
 import os
-import sys
+from pathlib import Path
 
 import pytest
+
+ROOT = str(Path(__file__).parents[2])  # workers import tasks of the tests from there
 
 
 class Nodes:
@@ -11,7 +13,7 @@ class Nodes:
         from ray.cluster_utils import Cluster
 
         os.environ |= {
-            "PYTHONPATH": os.pathsep.join(sys.path),  # workers import tasks of the tests
+            "PYTHONPATH": os.pathsep.join([ROOT, os.environ.get("PYTHONPATH", "")]),
             "RAY_health_check_period_ms": "500",  # then nodes are soon found dead
             "RAY_worker_niceness": "0",
         }

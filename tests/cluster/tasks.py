@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 
+from umpteen import parallel
+
 
 def kernels(_):
     """The kernels of this process that were compiled anew, and how many were found on disk."""
@@ -36,3 +38,12 @@ def refuse(item):
 
 def largest(item, array):
     return array[-item]
+
+
+def nested(item):
+    return parallel.width(-1), parallel.map(pow, range(item), (2,))
+
+
+def sleeps(seconds):
+    time.sleep(seconds)
+    return seconds

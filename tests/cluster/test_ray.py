@@ -13,7 +13,7 @@ import pytest
 
 import umpteen as um
 from tests.cluster.models import fitted, small_tasks, texts  # noqa: F401
-from tests.cluster.tasks import dies_once, kernels, largest, pid, refuse
+from tests.cluster.tasks import dies_once, kernels, largest, nested, pid, refuse, sleeps
 from tests.engines import OtherProcesses
 from umpteen import parallel
 from umpteen.cli import main
@@ -25,16 +25,21 @@ NAMES = ["LabelTree", "Tagger", "Eagle", "NearestCentroid", "Ensemble"]
 expected = cache(fitted)
 
 
+@pytest.fixture(scope="module")
+def other_processes():
+    engine = OtherProcesses()
+    yield engine
+    engine.close()
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("small_tasks")
-def test_same_bits_on_threads_and_processes(name):
+def test_same_bits_on_threads_and_processes(name, other_processes):
     for threads in (1, 2, 4):
         with parallel.at_most(threads):
             assert fitted(name) == expected(name)
-    engine = OtherProcesses()
-    with parallel.engine(engine):
+    with parallel.engine(other_processes):
         assert fitted(name) == expected(name)
-    engine.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -132,6 +137,21 @@ def test_what_does_not_fit_a_node_is_refused(nodes):
     nodes.grow_to(2)
     with um.cluster.ray(), pytest.raises(ClusterMemoryError, match="object-store-memory"):
         parallel.map(len, [(), ()], (np.zeros(110_000_000, np.uint8),))
+
+
+def test_tasks_have_one_thread_and_start_no_tasks_elsewhere(nodes):
+    """Workers that waited for tasks of their own would wait for each other."""
+    with um.cluster.ray():
+        assert parallel.map(nested, [2, 3]) == [(1, [0, 1]), (1, [0, 1, 4])]
+
+
+def test_what_nobody_waits_for_is_cancelled(nodes):
+    """Otherwise the next fit would wait for tasks of one that was given up."""
+    with um.cluster.ray() as engine:
+        stream = parallel.stream(sleeps, [0, *[600] * (3 * engine.width)])
+        assert next(stream) == 0
+        stream.close()
+        assert parallel.map(sleeps, [0, 0.1]) == [0, 0.1]
 
 
 def test_arrays_of_the_step_before_are_not_sent_again(nodes):

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from umpteen import parallel
 from umpteen.cluster.checkpoint import checkpointed
 from umpteen.cluster.engine import RayEngine
+from umpteen.cluster.failures import first_line
 from umpteen.errors import ClusterConnectionError, ClusterError, ClusterMemoryError
 from umpteen.extras import require
 
@@ -72,7 +73,8 @@ def _connect(library: Any, address: str) -> None:
     except ConnectionError as problem:
         raise ClusterConnectionError(
             f"no Ray cluster was found at {address!r}: start one (ray start --head), give the "
-            'address of its head node, or use "local" for this machine alone'
+            'address of its head node, or use "local" for this machine alone. Ray says: '
+            f"{first_line(problem)}"
         ) from problem
     except (RuntimeError, ValueError, TimeoutError) as problem:
         raise ClusterConnectionError(

@@ -27,23 +27,23 @@ def translated(ray: Any) -> Iterator[None]:
     except errors.OutOfMemoryError as problem:
         raise ClusterMemoryError(
             "a node ran out of memory, and Ray stopped tasks there: give nodes fewer cores "
-            f"(ray start --num-cpus=N) or more memory. Ray says: {_first_line(problem)}"
+            f"(ray start --num-cpus=N) or more memory. Ray says: {first_line(problem)}"
         ) from problem
     except (errors.ObjectStoreFullError, errors.OutOfDiskError) as problem:
         raise ClusterMemoryError(
             "the object store of a node is full, and so is the disk that it spills to: "
-            f"{_MORE_STORE}; or free disk space there. Ray says: {_first_line(problem)}"
+            f"{_MORE_STORE}; or free disk space there. Ray says: {first_line(problem)}"
         ) from problem
     except errors.TaskCancelledError as problem:
         raise ClusterError("a task was cancelled from outside of this program") from problem
     except (errors.WorkerCrashedError, errors.ObjectLostError, errors.NodeDiedError) as problem:
         raise ClusterError(
             "workers or nodes died again and again while they ran the same task. Look for the "
-            f"reason in Ray's logs (ray logs). Ray says: {_first_line(problem)}"
+            f"reason in Ray's logs (ray logs). Ray says: {first_line(problem)}"
         ) from problem
     except errors.RayError as problem:
         raise ClusterError(
-            f"Ray failed ({type(problem).__name__}): {_first_line(problem)} Install the same "
+            f"Ray failed ({type(problem).__name__}): {first_line(problem)} Install the same "
             "versions of umpteen, ray and Python on all nodes, and look into Ray's logs (ray logs)"
         ) from problem
 
@@ -62,5 +62,6 @@ def check_store(ray: Any, n_bytes: int) -> None:
         )
 
 
-def _first_line(problem: Exception) -> str:
+def first_line(problem: Exception) -> str:
+    """Return the message of an error without the lines of logs that may follow."""
     return str(problem).strip().partition("\n")[0]
