@@ -39,10 +39,7 @@ def ray(
     removed when the block ends without an error.
     """
     library = require("ray", "cluster")
-    is_ours = not library.is_initialized()
-    if is_ours:
-        _connect(library, address)
-    try:
+    with connected(library, address):
         engine = RayEngine(library)
         recording: AbstractContextManager[parallel.Engine] = (
             nullcontext(engine)
@@ -51,9 +48,19 @@ def ray(
         )
         with recording as chosen, parallel.engine(chosen):
             yield chosen
+
+
+@contextmanager
+def connected(library: Any, address: str) -> Iterator[None]:
+    """Use the cluster at an address while the block runs; a connection of the program stays."""
+    if library.is_initialized():
+        yield
+        return
+    _connect(library, address)
+    try:
+        yield
     finally:
-        if is_ours:
-            library.shutdown()
+        library.shutdown()
 
 
 def _connect(library: Any, address: str) -> None:
