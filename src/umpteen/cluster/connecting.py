@@ -68,6 +68,7 @@ def _connect(library: Any, address: str) -> None:
     try:
         if address == "local":
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent elsewhere
+            os.environ.setdefault("RAY_worker_niceness", "0")  # workers count as much as threads
             library.init(
                 "local", include_dashboard=False, object_store_memory=_store_bytes(), **quiet
             )

@@ -1,4 +1,7 @@
-"""Values on their way to other machines: a little pickle, and each large array by itself."""
+"""Values on their way to other machines: a little pickle, and each large array by itself.
+
+Pickles go between processes of one cluster only, which run each other's code anyway.
+"""
 
 import hashlib
 import pickle
