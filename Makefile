@@ -95,6 +95,8 @@ bench: setup
 	$(BIN)/python benchmarks/softmax.py
 	$(BIN)/python benchmarks/collapse.py
 	$(BIN)/python benchmarks/siamese_speed.py
+	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/cluster_plan.py
 
 # make reproduce PAPER=eagle ARGS=--quick: the claims of a paper measured again, as a page
 reproduce: setup

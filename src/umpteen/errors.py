@@ -99,5 +99,17 @@ class MissingExtraError(UmpteenError, ImportError):
     """An optional part is not installed; the message gives the command that installs it."""
 
 
+class ClusterError(UmpteenError, RuntimeError):
+    """Tasks could not be run on the cluster; the message says what happened to them."""
+
+
+class ClusterConnectionError(ClusterError, ConnectionError):
+    """No cluster answers at that address: start one, or check the address."""
+
+
+class ClusterMemoryError(ClusterError, MemoryError):
+    """The cluster has too little memory or disk space; the message says how to get more."""
+
+
 class RebuildDueWarning(UserWarning):
     """So many labels or words came after the last `fit` that another one is worth its time."""

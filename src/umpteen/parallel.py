@@ -3,8 +3,8 @@
 Tasks run on threads (the kernels release the interpreter lock). Those of `map` and `stream` may
 also run in other processes or on other machines: `with parallel.engine(my_engine): clf.fit(X, Y)`.
 Therefore their function stands in a module, what all tasks need is handed over once, as `shared`,
-and a task returns what it computed and never writes into what it was given. Those of `run` are too
-small for that, and stay in this process.
+and a task returns what it computed and never writes into what it was given. Those of `run` and
+`run_ahead` are too small for that, and stay in this process.
 """
 
 import os
@@ -159,6 +159,16 @@ def n_threads(n_jobs: int | None) -> int:
     return min(n_jobs, _most_threads.get() or n_jobs)
 
 
+def width(n_jobs: int | None) -> int:
+    """Return how many tasks of `map` run at the same time: on the block's engine, or on threads.
+
+    >>> width(3)
+    3
+    """
+    chosen = _engine.get()
+    return n_threads(n_jobs) if chosen is None else chosen.width
+
+
 def run(
     function: Callable[[Item], Result],
     items: Iterable[Item],
@@ -176,6 +186,17 @@ def run(
     """
     items = list(items)
     return _collected(_locally(function, items, n_jobs), items, done)
+
+
+def run_ahead(
+    function: Callable[[Item], Result], items: list[Item], *, n_jobs: int | None = -1
+) -> Generator[Result, None, None]:
+    """Yield the results of `run` in order, each as soon as it is there and asked for.
+
+    >>> next(run_ahead(lambda item: item * item, [3, 1, 2]))
+    9
+    """
+    return _locally(function, items, n_jobs)
 
 
 def map(  # noqa: A001

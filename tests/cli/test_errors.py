@@ -59,6 +59,20 @@ def test_fit_refuses_a_place_before_it_reads(call, tmp_path):
     assert "is a file" in one_line(err)
 
 
+def test_a_checkpoint_needs_a_cluster(call, folder, tmp_path):
+    arguments = ["fit", folder / "train.jsonl", "-o", tmp_path / "m", "--checkpoint", tmp_path]
+    _, err = call(*arguments, code=1)
+    assert "--checkpoint needs --cluster" in one_line(err)
+
+
+def test_a_cluster_that_is_not_there_is_named(call, folder, tmp_path):
+    pytest.importorskip("ray", reason="needs the extra `cluster`")
+    arguments = ["fit", folder / "train.jsonl", "-o", tmp_path / "m", "--cluster", "127.0.0.1:1"]
+    _, err = call(*arguments, code=1)
+    assert "nothing answers at '127.0.0.1:1'" in one_line(err)
+    assert not (tmp_path / "m").exists()
+
+
 def test_max_memory_names_the_knobs(call, folder, tmp_path):
     arguments = ["fit", folder / "train.jsonl", "-o", tmp_path / "m", "--max-memory", "1kB"]
     _, err = call(*arguments, code=1)

@@ -14,6 +14,7 @@ from umpteen import parallel
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.problem import Problem
 from umpteen.errors import ParameterError
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.grouped import GroupArrays, Scratch, embed
 from umpteen.validation import check_count, check_number, check_seed
 
@@ -133,8 +134,8 @@ def _view(
     capacity = int(np.minimum(np.diff(ends), n_features).sum())
     room = np.empty(n_features, np.int32)
     indptr, indices, data, scores, vague = embed(
-        arrays, labels, weights.indptr, weights.indices, weights.data, starts, search.iterations,
-        search.step, _NOTHING, room, scratch.value, capacity,
+        *frozen((arrays, labels, weights.indptr, weights.indices, weights.data, starts)),
+        search.iterations, search.step, _NOTHING, room, scratch.value, capacity,
     )  # fmt: skip
     found = LabelView(
         labels,

@@ -32,6 +32,7 @@ _OPTIONS = {
     "metric": "--metric",
     "threshold": "--threshold",
     "k": "-k",
+    "checkpoint": "--checkpoint",
 }
 _PHRASES = {
     "as model.save(path) makes it": "as `umpteen fit` makes it",

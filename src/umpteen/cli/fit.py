@@ -11,7 +11,7 @@ from umpteen.cli.groups import Group, GroupedTexts, GroupLabels, read_grouped, r
 from umpteen.cli.models import OF_FIT, check_free, is_tagger, note_compiling
 from umpteen.cli.output import Json, readable_size, readable_time, show, size_on_disk, wants_json
 from umpteen.cli.reading import File, LabelTexts, Reading, reads_file
-from umpteen.cli.settings import Jobs, Prune, Trees, new_classifier
+from umpteen.cli.settings import Cluster, Jobs, Prune, Trees, new_classifier, on_cluster
 
 if TYPE_CHECKING:
     from umpteen.data import Samples
@@ -53,6 +53,14 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same model.")] = 0,
     jobs: Jobs = -1,
+    cluster: Cluster = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="With --cluster: keep finished tasks there, to go on if this command is killed.",
+        ),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Train a model on labelled texts, and save it in a folder.
@@ -80,6 +88,8 @@ def fit(
 
     check_free(output)
     refuse_alone(group, group_labels)
+    if checkpoint is not None and cluster is None:
+        raise UsageError("--checkpoint needs --cluster, such as --cluster local")
     started = time.perf_counter()
     samples: Samples | GroupedTexts = (
         reading.read_labelled(file)
@@ -93,14 +103,17 @@ def fit(
             file, label_texts=label_texts, keep_texts=keep_texts, vocabulary=vocabulary,
             language=language != "auto",
         )  # fmt: skip
-        model = classifier.fit(samples.X, samples.Y)
+        with on_cluster(cluster, checkpoint):
+            model = classifier.fit(samples.X, samples.Y)
+            model.save(output)
     else:
         tagger = Tagger(
             classifier, language=None if language == "none" else language,
             calibrate=not no_calibrate, keep_texts=keep_texts, random_state=seed,
         )  # fmt: skip
-        model = _fit_texts(tagger, samples, label_texts, vocabulary)
-    model.save(output)
+        with on_cluster(cluster, checkpoint):
+            model = _fit_texts(tagger, samples, label_texts, vocabulary)
+            model.save(output)
     _summarize(model, samples, output, time.perf_counter() - started, json)
 
 

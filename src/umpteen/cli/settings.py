@@ -1,6 +1,9 @@
 """Options of the classifier."""
 
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +28,30 @@ Prune = Annotated[
         min=0, metavar="N", help="Drop smaller weights; 0.2 makes models a third smaller."
     ),
 ]
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run on a Ray cluster: auto, local, host:6379 or ray://host:10001. Same result.",
+    ),
+]
+
+
+@contextmanager
+def on_cluster(address: str | None, checkpoint: Path | None = None) -> Iterator[None]:
+    """Run the block on the cluster that an option names, if it does."""
+    if address is None:
+        yield
+        return
+    from umpteen.cluster import ray
+    from umpteen.progress import status_line
+
+    connected = ray(address, checkpoint=checkpoint)
+    with ExitStack() as stack:
+        with status_line(f"connecting to {address}"):
+            stack.enter_context(connected)
+        yield
 
 
 def new_classifier(

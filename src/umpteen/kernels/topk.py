@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen.kernels.compiling import inlined, kernel, shared
+from umpteen.kernels.compiling import frozen, inlined, kernel, shared
 
 Labels = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float32]
@@ -17,10 +17,7 @@ Scores = npt.NDArray[np.float32]
 
 def frozen_csr(matrix: csr_matrix) -> tuple[npt.NDArray[Any], ...]:
     """Return (indptr, indices, data), read-only: numba compiles once for arrays from anywhere."""
-    arrays = tuple(np.asarray(part).view() for part in (matrix.indptr, matrix.indices, matrix.data))
-    for array in arrays:
-        array.flags.writeable = False
-    return arrays
+    return frozen((matrix.indptr, matrix.indices, matrix.data))  # type: ignore[no-any-return]
 
 
 @kernel

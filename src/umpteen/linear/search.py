@@ -86,7 +86,7 @@ def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
     n = X.shape[0]
     if n == 0:
         return np.empty((0, k), np.int32), np.empty((0, k), np.float32)
-    fair_share = -(-n // parallel.n_threads(search.n_jobs))
+    fair_share = -(-n // parallel.width(search.n_jobs))
     at_root, below = tree.widths
     size = max(1, min(_BLOCK_CELLS // max(at_root, search.beam_width * below), fair_share))
     blocks = [(first, min(first + size, n)) for first in range(0, n, size)]

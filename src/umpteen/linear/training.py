@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy.sparse import csc_matrix, csr_matrix
 
 from umpteen import parallel
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.nodes import train_chunk
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.chunks import Chunk, assemble, plan_chunks, upper_hierarchy
@@ -71,7 +72,7 @@ class ChunkTrainer:
             samples = np.concatenate([samples[~later], samples[later]])
             n_first -= int(later.sum())
         trial, final = train_chunk(
-            *self._features, samples, n_first, *frozen_csr(member)[:2], first, last,
+            *self._features, frozen(samples), n_first, *frozen_csr(member)[:2], first, last,
             self._local_of.value, solver.logistic, self._cost, solver.positive_weight,
             solver.tolerance, solver.max_epochs, self._prune, solver.seed + seed,
         )  # fmt: skip

@@ -1,14 +1,15 @@
 """A trained tree: a hierarchy of labels with sparse linear classifiers on every edge."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from umpteen.kernels.beam import TreeArrays
+from umpteen.kernels.compiling import frozen
 from umpteen.storage import Given, Index, Offsets, Shape, Sizes, Within, is_rising, storable
 from umpteen.trees import Hierarchy
 
@@ -72,11 +73,16 @@ class Tree:
         last = np.maximum.reduceat(self.child, begin[some])
         return bool((last < np.diff(self.chunk_child)[some]).all())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: what was made from them would go to other processes twice."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @cached_property
     def arrays(self) -> TreeArrays:
         """Return the arrays that the kernels take."""
         rest = (getattr(self, name) for name in TreeArrays._fields[2:])
-        return TreeArrays(self.hierarchy.first_child, self.hierarchy.label_order, *rest)
+        arrays = TreeArrays(self.hierarchy.first_child, self.hierarchy.label_order, *rest)
+        return frozen(arrays)  # type: ignore[no-any-return]
 
     @cached_property
     def widths(self) -> tuple[int, int]:

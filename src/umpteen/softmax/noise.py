@@ -105,4 +105,4 @@ class Noise:
                 self._mixture, reduced, rows, Y.indptr, Y.indices, n_negatives, seed
             )
 
-        return parallel.stream(draw, chunks, n_jobs=n_jobs)
+        return parallel.run_ahead(draw, chunks, n_jobs=n_jobs)

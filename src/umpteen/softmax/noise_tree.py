@@ -214,7 +214,7 @@ class NoiseTree(BaseEstimator):
         """
         reduced, tree = self.reduce(X), self.arrays
         blocks = _blocks(len(reduced), max(1, _BLOCK_SCORES // self.n_classes_))
-        tables = parallel.stream(
+        tables = parallel.run_ahead(
             lambda rows: log_prob_table(tree, reduced[rows]), blocks, n_jobs=self.n_jobs
         )
         return zip(blocks, tables, strict=True)

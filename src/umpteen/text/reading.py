@@ -9,6 +9,7 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.hashing import index
 from umpteen.kernels.tokens import number_new_words, read_words
 from umpteen.text.letters import letters
@@ -85,7 +86,7 @@ def read(
     encoded: Encoded, stop_words: Table = EMPTY, lexicon: Hashes = NO_WORDS
 ) -> tuple[Any, ...]:
     """Return the words of texts, as `kernels.tokens.read_words` does."""
-    return read_words(*encoded, letters(), stop_words, lexicon)  # type: ignore[no-any-return]
+    return read_words(*frozen((*encoded, letters(), stop_words, lexicon)))  # type: ignore[no-any-return]
 
 
 def different_words(

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import parallel
 from umpteen.errors import FeaturesError, NotFittedError, ParameterError
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.hashing import places
 from umpteen.kernels.ngrams import count_texts
 from umpteen.kernels.tfidf import weigh_texts
@@ -374,14 +375,14 @@ def _counted(
     block: list[str], reader: Morphology, stops: Table, longest: int, n_columns: int
 ) -> tuple[Counts, Spelled]:
     words, spelled = reader.read(block, stops, spell=n_columns == 0)
-    return count_texts(*words, longest, n_columns), spelled
+    return count_texts(*frozen(words), longest, n_columns), spelled
 
 
 def _weighed(
     block: list[str], reader: Morphology, stops: Table, weights: tuple[Any, ...]
 ) -> tuple[Any, Any, Any]:
     words, _ = reader.read(block, stops)
-    return weigh_texts(*words, *weights)  # type: ignore[no-any-return]
+    return weigh_texts(*frozen((*words, *weights)))  # type: ignore[no-any-return]
 
 
 def _stacked(blocks: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> csr_matrix:

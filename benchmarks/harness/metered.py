@@ -1,0 +1,119 @@
+"""An engine that measures each step of a fit, on threads or on a local Ray cluster."""
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import umpteen as um
+from umpteen import parallel
+
+PARTS = {
+    "_counted": "counting words",
+    "_weighed": "features of texts",
+    "_separated": "clustering labels",
+    "_trained": "training chunks",
+    "_found": "searching trees",
+    "_view": "label embeddings",
+}
+
+
+@dataclass
+class Step:
+    """One call of `map`: what its tasks took, and what waiting for them took."""
+
+    part: str
+    wall: float = 0.0
+    seconds: list[float] = field(default_factory=list)  # of each task, on its core
+    sizes: list[int] = field(default_factory=list)  # rows of each task's first array
+    sent: int = 0
+    received: int = 0
+
+
+class Metered:
+    """Passes tasks to an engine, None for threads, and keeps a `Step` for each call."""
+
+    def __init__(self, engine: Any, threads: int) -> None:
+        self._engine, self._threads = engine, threads
+        self.steps: list[Step] = []
+
+    @property
+    def width(self) -> int:
+        return self._threads if self._engine is None else self._engine.width
+
+    def map(
+        self, function: Callable[..., Any], items: list[Any], shared: tuple[Any, ...]
+    ) -> Generator[Any, None, None]:
+        step = Step(PARTS.get(function.__name__, function.__name__), sizes=list(map(rows, items)))
+        self.steps.append(step)
+        sent, received = self._moved()
+        began = time.perf_counter()
+        for seconds, result in self._run(items, (function, *shared)):
+            step.wall += time.perf_counter() - began
+            step.seconds.append(seconds)
+            yield result
+            began = time.perf_counter()
+        step.wall += time.perf_counter() - began
+        step.sent, step.received = (
+            after - before for after, before in zip(self._moved(), (sent, received), strict=True)
+        )
+
+    def _run(self, items: list[Any], shared: tuple[Any, ...]) -> Any:
+        if self._engine is not None:
+            return self._engine.map(timed, items, shared)
+        with parallel.engine(None):  # type: ignore[arg-type]
+            return iter(parallel.map(timed, items, shared, n_jobs=self._threads))
+
+    def _moved(self) -> tuple[int, int]:
+        return getattr(self._engine, "n_sent", 0), getattr(self._engine, "n_received", 0)
+
+
+def timed(item: Any, function: Callable[..., Any], *shared: Any) -> tuple[float, Any]:
+    began = time.perf_counter()
+    result = function(item, *shared)
+    return time.perf_counter() - began, result
+
+
+def rows(item: Any) -> int:
+    first = item[0] if isinstance(item, tuple) and item else item
+    return len(first) if isinstance(first, np.ndarray | list) else 0
+
+
+class LocalCluster:
+    """A Ray cluster of nodes with one core each, all on this machine."""
+
+    def __init__(self, n_nodes: int, store: int) -> None:
+        from ray.cluster_utils import Cluster
+
+        os.environ |= {"RAY_worker_niceness": "0"}
+        self._store = store
+        head = {"num_cpus": 1, "object_store_memory": store, "include_dashboard": False}
+        self._cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
+        self.address = self._cluster.address
+        self.others = [self._add() for _ in range(n_nodes - 1)]
+
+    def _add(self) -> Any:
+        return self._cluster.add_node(num_cpus=1, object_store_memory=self._store)
+
+    def replace_one(self) -> None:
+        """Kill a node as a power cut does, and start another."""
+        self._cluster.remove_node(self.others.pop(), allow_graceful=False)
+        self.others.append(self._add())
+
+    def close(self) -> None:
+        self._cluster.shutdown()
+
+
+@contextmanager
+def local_cluster(n_nodes: int, store: int) -> Iterator[tuple[LocalCluster, Any]]:
+    """Yield a cluster and the engine that is connected to it."""
+    cluster = LocalCluster(n_nodes, store)
+    try:
+        with um.cluster.ray(cluster.address) as engine:
+            yield cluster, engine
+    finally:
+        cluster.close()

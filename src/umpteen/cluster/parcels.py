@@ -1,0 +1,95 @@
+"""Values on their way to other machines: a little pickle, and each large array by itself.
+
+Pickles go between processes of one cluster only, which run each other's code anyway.
+"""
+
+import hashlib
+import pickle
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from umpteen import parallel
+
+Bytes = npt.NDArray[np.uint8]
+
+_SMALL = 1 << 16  # bytes: a smaller array travels in the pickle
+_BLOCK = 1 << 26  # bytes that one thread hashes at a time
+
+
+class Parcel(NamedTuple):
+    """A value in pieces: `rest` is its pickle without the large arrays, which are in `arrays`.
+
+    `frozen` says which of the arrays were read-only.
+    """
+
+    rest: bytes
+    arrays: list[Bytes]
+    frozen: list[bool]
+
+    @property
+    def n_bytes(self) -> int:
+        """Return the size of all pieces."""
+        return len(self.rest) + sum(array.nbytes for array in self.arrays)
+
+
+def pack(value: Any, pickler: Any = pickle) -> Parcel:
+    """Take a value apart; `pickler` may be one that also takes functions of `__main__`.
+
+    >>> unpack(pack({"a": np.arange(3)}))
+    {'a': array([0, 1, 2])}
+    """
+    buffers: list[memoryview] = []
+
+    def stays_inside(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        if raw.nbytes < _SMALL:
+            return True
+        buffers.append(raw)
+        return False
+
+    rest = pickler.dumps(value, protocol=5, buffer_callback=stays_inside)
+    arrays = [np.frombuffer(raw, np.uint8) for raw in buffers]
+    return Parcel(rest, arrays, [raw.readonly for raw in buffers])
+
+
+def unpack(parcel: Parcel) -> Any:
+    """Put a value together in place: its large arrays are those of the parcel, and read-only."""
+    return pickle.loads(parcel.rest, buffers=[_read_only(array) for array in parcel.arrays])  # noqa: S301
+
+
+def unpack_copy(parcel: Parcel) -> Any:
+    """Put a value together from copies, so that it is the same as where it was packed.
+
+    Arrays that were read-only are so again, and others can be written to.
+    """
+    copies = [
+        array.tobytes() if frozen else bytearray(array)
+        for array, frozen in zip(parcel.arrays, parcel.frozen, strict=True)
+    ]
+    return pickle.loads(parcel.rest, buffers=copies)  # noqa: S301
+
+
+def _read_only(array: Bytes) -> memoryview:
+    return array.data.toreadonly()
+
+
+def digest(*pieces: bytes | Bytes) -> str:
+    """Return letters that tell these bytes from any others; large arrays use all cores.
+
+    >>> digest(b"a", b"b") == digest(b"ab")
+    False
+    """
+    views = [memoryview(part) if isinstance(part, bytes) else part.data for part in pieces]
+    blocks = [
+        view[start : start + _BLOCK] for view in views for start in range(0, len(view), _BLOCK)
+    ]
+    whole = hashlib.blake2b(repr([len(view) for view in views]).encode(), digest_size=16)
+    for each in parallel.run(_hashed, blocks):
+        whole.update(each)
+    return whole.hexdigest()
+
+
+def _hashed(block: memoryview) -> bytes:
+    return hashlib.blake2b(block, digest_size=16).digest()
