@@ -39,6 +39,7 @@ _HOME = {
 }
 _SUBPACKAGES = (
     "aggregated",
+    "cluster",
     "collapse",
     "data",
     "ensemble",
