@@ -76,10 +76,6 @@ class ShardsError(UmpteenError, RuntimeError):
         self.summary = summary
 
 
-class ClusterError(UmpteenError, ConnectionError):
-    """The cluster cannot be reached or lost its workers; the message says what to start."""
-
-
 class ModelNotFoundError(UmpteenError, FileNotFoundError):
     """No model folder at that path: `save` makes one."""
 
@@ -114,6 +110,14 @@ class MemoryBudgetError(UmpteenError, MemoryError):
 
 class MissingExtraError(UmpteenError, ImportError):
     """An optional part is not installed; the message gives the command that installs it."""
+
+
+class ClusterError(UmpteenError, RuntimeError):
+    """Tasks could not be run on the cluster; the message says what happened to them."""
+
+
+class ClusterConnectionError(ClusterError, ConnectionError):
+    """No cluster answers at that address: start one, or check the address."""
 
 
 class RebuildDueWarning(UserWarning):

@@ -11,7 +11,7 @@ import typer
 
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import answer_matrix
-from umpteen.cli.models import Model, Verify, check_validated, is_tagger, load_model
+from umpteen.cli.models import Model, Verify, check_validated, is_tagger, load_model, load_tagger
 from umpteen.cli.output import Json, one_line, wants_json
 from umpteen.cli.reading import Reading, is_stdin, reads_file, stdin_descriptor
 from umpteen.cli.settings import in_shares
@@ -115,6 +115,8 @@ def predict(
     if is_folder(output, files):
         options = {"texts": not no_text, "to": to and to.value, "verify": verify}
         options |= {"address": cluster, "overwrite": overwrite}
+        if isinstance(limits.threshold, str):
+            _check(limits, load_tagger(model, "such a --threshold", verify=verify))
         predict_files(model, files, str(output), reading, limits, options, json)
         return
     refuse_without_folder(to=to, cluster=cluster, overwrite=overwrite)

@@ -11,6 +11,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from scipy.sparse import csr_matrix
+
 from umpteen.base import ExtremeClassifier
 from umpteen.cluster.offline_answers import (
     Answered,
@@ -172,7 +174,9 @@ def _loaded(recipe: Recipe, verify: bool | None) -> Any:
     model = load(recipe.model, verify=verify)
     if isinstance(model, Tagger):
         answer(model, Samples(texts=[]), recipe.limits)
-    elif not isinstance(model, ExtremeClassifier):
+    elif isinstance(model, ExtremeClassifier):
+        answer(model, Samples(X=csr_matrix((0, model.n_features_in_))), recipe.limits)
+    else:
         raise ParameterError(
             f"{recipe.model} holds a {type(model).__name__}, which does not predict labels"
         )

@@ -15,7 +15,7 @@ from typing import Any
 from umpteen import parallel
 from umpteen.cluster.offline_answers import Answered, Draft, Recipe, Run, answer_shard
 from umpteen.cluster.offline_shards import Shard
-from umpteen.errors import ClusterError, ModelChangedError, ShardsError
+from umpteen.errors import ClusterConnectionError, ModelChangedError, ShardsError
 from umpteen.extras import require
 from umpteen.storage import load
 from umpteen.storage.folder import read_manifest
@@ -59,7 +59,7 @@ def connected(ray: Any, address: str) -> Iterator[None]:
     try:
         ray.init(address, log_to_driver=False, logging_level="ERROR", **options)
     except (ConnectionError, TimeoutError, ValueError, RuntimeError) as problem:
-        raise ClusterError(
+        raise ClusterConnectionError(
             f"no Ray cluster at {address!r} ({' '.join(str(problem).split()):.200}): start one "
             "with `ray start --head`, or use 'local' for the cores of this machine"
         ) from None
