@@ -338,3 +338,35 @@ def test_a_file_that_changes_while_it_is_read_is_not_finished(model, shards, tmp
     assert raised.value.summary.predicted == N_SHARDS - 1
     monkeypatch.undo()
     assert predict(model, shards, tmp_path / "out").predicted == 1
+
+
+def test_fit_learns_from_many_files(call, tmp_path):
+    (tmp_path / "in").mkdir()
+    items = [row | {"labels": [row["text"].split()[0]]} for row in rows(300)]
+    write_rows(tmp_path / "all.jsonl", items)
+    write_rows(tmp_path / "in" / "a.jsonl", items[:120])
+    write_rows(tmp_path / "in" / "b.jsonl.gz", items[120:])
+    (tmp_path / "in" / "c.jsonl").touch()
+    call("fit", tmp_path / "all.jsonl", "-o", tmp_path / "one")
+    call("fit", f"{tmp_path}/in/*", "-o", tmp_path / "many")
+    files = sorted((tmp_path / "in").iterdir())
+    call("fit", *files, "-o", tmp_path / "named")
+    texts = [row["text"] for row in rows(30, 1)]
+    expected = um.load(tmp_path / "one").predict(texts)
+    assert um.load(tmp_path / "many").predict(texts) == expected
+    assert um.load(tmp_path / "named").predict(texts) == expected
+
+
+def test_fit_learns_from_matrices_in_several_files(call, tmp_path):
+    header, *lines = "6 4 3\n0 0:1\n0 0:1 3:1\n1 1:1\n1 1:1 3:1\n2 2:1\n2 2:1 3:1\n".splitlines()
+    (tmp_path / "all.xmc").write_text("\n".join([header, *lines]) + "\n")
+    (tmp_path / "a.xmc.txt").write_text("\n".join(["4 4 2", *lines[:4]]) + "\n")
+    (tmp_path / "b.xmc.txt").write_text("\n".join(["2 4 3", *lines[4:]]) + "\n")
+    call("fit", tmp_path / "all.xmc", "-o", tmp_path / "one")
+    call("fit", f"{tmp_path}/*.xmc.txt", "-o", tmp_path / "many")
+    asked = [call("predict", tmp_path / name, tmp_path / "all.xmc")[0] for name in ("one", "many")]
+    assert asked[0] == asked[1]
+    for name in ("a.svm", "b.svm"):
+        (tmp_path / name).write_text("0 1:1\n")
+    _, err = call("fit", f"{tmp_path}/*.svm", "-o", tmp_path / "svm", code=1)
+    assert "--zero-based" in err

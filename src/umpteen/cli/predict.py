@@ -13,9 +13,9 @@ from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import answer_matrix
 from umpteen.cli.models import Model, Verify, check_validated, is_tagger, load_model, load_tagger
 from umpteen.cli.output import Json, one_line, wants_json
-from umpteen.cli.reading import Reading, is_stdin, reads_file, stdin_descriptor
+from umpteen.cli.reading import Reading, expanded, is_stdin, reads_file, stdin_descriptor
 from umpteen.cli.settings import in_shares
-from umpteen.cli.shards import expanded, is_folder, predict_files, refuse_without_folder
+from umpteen.cli.shards import is_folder, predict_files, refuse_without_folder
 
 if TYPE_CHECKING:
     from umpteen.cluster.offline_answers import Limits

@@ -1,4 +1,4 @@
-"""Several files, or glob patterns of them; and `umpteen predict` into a folder."""
+"""`umpteen predict` of many files into a folder."""
 
 import os
 from pathlib import Path
@@ -11,17 +11,6 @@ from umpteen.cli.reading import Reading, is_stdin
 
 if TYPE_CHECKING:
     from umpteen.cluster import Summary
-
-
-def expanded(files: list[Path]) -> list[Path]:
-    """Return the files that are named or match a pattern; stdin and single names as they are."""
-    from umpteen.cluster.offline_shards import find_files, is_pattern
-
-    if any(map(is_stdin, files)) and len(files) > 1:
-        raise UsageError("- (stdin) cannot be combined with other files")
-    if len(files) == 1 and not is_pattern(files[0]):
-        return files
-    return find_files(files)
 
 
 def is_folder(output: str | None, files: list[Path]) -> bool:

@@ -24,7 +24,7 @@ from umpteen.cluster.offline_answers import (
     answer_shard,
 )
 from umpteen.cluster.offline_ledger import Ledger, input_identity
-from umpteen.cluster.offline_shards import Inputs, Shard, find_shards
+from umpteen.cluster.offline_shards import Inputs, Shard, check_numbering, find_shards
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, ParameterError, ShardsError
 from umpteen.progress import Verbose, progress_bar
@@ -108,6 +108,7 @@ def predict(
         texts, format, options,
     )  # fmt: skip
     shards = find_shards(inputs, folder, format, to)
+    check_numbering([shard.input for shard in shards], format, options)
     loaded = _loaded(recipe, verify)
     ledger, summary = Ledger(folder, recipe), Summary()
     with ledger.opened():

@@ -5,12 +5,14 @@ which are finished; blocks of Ray Data belong to none. Tasks without state are e
 them to another worker when one dies, and processes of one machine share the mapped model.
 """
 
+import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from umpteen import parallel
 from umpteen.cluster.offline_answers import Answered, Draft, Recipe, Run, answer_shard
@@ -20,6 +22,7 @@ from umpteen.extras import require
 from umpteen.storage import load
 from umpteen.storage.folder import read_manifest
 
+_PATIENCE = 10.0  # seconds that a host has to answer
 _RETRIES = 3  # after workers or machines died
 
 
@@ -36,7 +39,7 @@ def run_on(address: str) -> Run:
             try:
                 while True:
                     width = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-                    for shard in islice(left, width - len(running)):
+                    for shard in islice(left, max(0, width - len(running))):
                         running[task.remote(shard, recipe, drafts)] = shard
                     if not running:
                         return
@@ -57,8 +60,9 @@ def connected(ray: Any, address: str) -> Iterator[None]:
         return
     options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     try:
+        _check_answers(address)
         ray.init(address, log_to_driver=False, logging_level="ERROR", **options)
-    except (ConnectionError, TimeoutError, ValueError, RuntimeError) as problem:
+    except (OSError, ValueError, RuntimeError) as problem:
         raise ClusterConnectionError(
             f"no Ray cluster at {address!r} ({' '.join(str(problem).split()):.200}): start one "
             "with `ray start --head`, or use 'local' for the cores of this machine"
@@ -67,6 +71,13 @@ def connected(ray: Any, address: str) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Ask before Ray does, which tries for minutes."""
+    parts = urlsplit(address if "://" in address else f"ray://{address}")
+    if parts.port is not None:
+        socket.create_connection((parts.hostname, parts.port), _PATIENCE).close()
 
 
 def _task(shard: Shard, recipe: Recipe, drafts: Path) -> Draft | Exception:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from umpteen.data.formats.compression import compression_of_name
 from umpteen.data.formats.files import format_of_name
@@ -56,6 +56,17 @@ def find_files(inputs: Inputs) -> list[Path]:
 def is_pattern(path: str | PathLike[str]) -> bool:
     """Return whether a path is a glob pattern; a file that is called so is none."""
     return glob.has_magic(fspath(path)) and not os.path.lexists(path)
+
+
+def check_numbering(files: list[Path], form: str | None, options: dict[str, Any]) -> None:
+    """Refuse to guess for each of several svmlight files whether it numbers features from 0."""
+    shown = (format_of_name(path.name) for path in files)
+    names = [form or (each and each.name) for each in shown]
+    if len(files) > 1 and "svmlight" in names and "zero_based" not in options:
+        raise ParameterError(
+            "several svmlight files need `zero_based`: a file without a feature 0 would be read "
+            "as if it counted from 1"
+        )
 
 
 def output_name(name: str, form: str | None, to: str | None) -> str:
