@@ -4,6 +4,8 @@ Every error is an `UmpteenError` and also the builtin that a person would catch;
 says what was given, what was expected, and how to fix it.
 """
 
+from typing import Any
+
 from sklearn.exceptions import NotFittedError as _NotFittedError
 
 
@@ -61,6 +63,17 @@ class DatasetNotFoundError(UmpteenError, FileNotFoundError):
 
 class NotWritableError(UmpteenError, OSError):
     """A file cannot be written: create its folder, fix its permissions or free disk space."""
+
+
+class ShardsError(UmpteenError, RuntimeError):
+    """Some shards could not be predicted: fix what the message names, and run the same again.
+
+    All other shards are finished, and are skipped then; `summary` has the counts.
+    """
+
+    def __init__(self, message: str, summary: Any = None) -> None:
+        super().__init__(message)
+        self.summary = summary
 
 
 class ModelNotFoundError(UmpteenError, FileNotFoundError):

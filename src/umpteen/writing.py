@@ -46,6 +46,37 @@ def open_to_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         yield buffered
 
 
+@contextmanager
+def open_draft(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """Yield a new file to write to, which is on the disk when the block ends, or gone if it fails.
+
+    Nothing is replaced: a later rename gives the file its name.
+    """
+    place = Path(fspath(path))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
+    try:
+        with _File.opened(place, lambda: os.open(place, flags, 0o666)) as file:
+            with _flushed(file) as buffered:
+                yield buffered
+            os.fsync(file.fileno())
+    except FileExistsError:
+        raise
+    except BaseException:
+        place.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and new names in a folder survive a power cut."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def check_writable(path: str | PathLike[str]) -> None:
     """Raise `NotWritableError` where nothing can be written: before the work, not after it."""
     place = Path(fspath(path))

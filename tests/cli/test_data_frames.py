@@ -3,7 +3,7 @@
 import pytest
 
 import umpteen as um
-from umpteen.cli import answers
+from umpteen.cluster import offline_writing
 
 from .conftest import made_up
 
@@ -18,7 +18,7 @@ LIBRARIES = {
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_frames_in_and_out(call, model, tmp_path, monkeypatch, library):
-    monkeypatch.setattr(answers, "_ROWS_AT_ONCE", 7)  # several parts
+    monkeypatch.setattr(offline_writing, "_ROWS_AT_ONCE", 7)  # several parts
     build, write, read = LIBRARIES[library]
     items = list(made_up(40, seed=3))
     write(build(items), tmp_path / "new.parquet")

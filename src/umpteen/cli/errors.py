@@ -31,10 +31,13 @@ _OPTIONS = {
     "prune": "--prune",
     "metric": "--metric",
     "threshold": "--threshold",
+    "overwrite": "--overwrite",
+    "address": "--cluster",
     "k": "-k",
     "checkpoint": "--checkpoint",
 }
 _PHRASES = {
+    "overwrite=True": "--overwrite",
     "as model.save(path) makes it": "as `umpteen fit` makes it",
     "check the path, or save a model there first": "check the path, or make one: umpteen fit",
     "tune_thresholds(...) first": "`umpteen tune` first",

@@ -10,7 +10,7 @@ from umpteen.cli.errors import UsageError
 from umpteen.cli.groups import Group, GroupedTexts, GroupLabels, read_grouped, refuse_alone
 from umpteen.cli.models import OF_FIT, check_free, is_tagger, note_compiling
 from umpteen.cli.output import Json, readable_size, readable_time, show, size_on_disk, wants_json
-from umpteen.cli.reading import File, LabelTexts, Reading, reads_file
+from umpteen.cli.reading import Files, LabelTexts, Reading, named, reads_file
 from umpteen.cli.settings import Cluster, Jobs, Prune, Trees, new_classifier, on_cluster
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @reads_file
 def fit(
-    file: File,
+    files: Files,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model.")
     ],
@@ -72,8 +72,9 @@ def fit(
       text,labels
       How do I keep sourdough alive?,bread|sourdough
     \b
-    Example:
+    Examples:
       umpteen fit train.jsonl -o model/
+      umpteen fit 'train/*.parquet' -o model/
     \b
     The folder is for predict, evaluate, explain and serve. An existing model is replaced, in one
     step at the end. With a file of matrices (xmc, svmlight), the model predicts label ids.
@@ -92,15 +93,15 @@ def fit(
         raise UsageError("--checkpoint needs --cluster, such as --cluster local")
     started = time.perf_counter()
     samples: Samples | GroupedTexts = (
-        reading.read_labelled(file)
+        reading.read_labelled(files)
         if group is None
-        else read_grouped(file, reading, group, group_labels)
+        else read_grouped(files, reading, group, group_labels)
     )
     note_compiling(OF_FIT)
     classifier = new_classifier(samples.texts is not None, trees, prune, max_memory, seed, jobs)
     if isinstance(samples, Samples) and samples.texts is None:
         _refuse_text_options(
-            file, label_texts=label_texts, keep_texts=keep_texts, vocabulary=vocabulary,
+            files, label_texts=label_texts, keep_texts=keep_texts, vocabulary=vocabulary,
             language=language != "auto",
         )  # fmt: skip
         with on_cluster(cluster, checkpoint):
@@ -134,11 +135,11 @@ def _fit_texts(
     return tagger.fit(samples.texts, samples.labels, **more)
 
 
-def _refuse_text_options(file: Path, **given: Any) -> None:
+def _refuse_text_options(files: list[Path], **given: Any) -> None:
     for option, value in given.items():
         if value:
             name = option.replace("_", "-")
-            raise UsageError(f"--{name} is for files of texts, and {file} holds matrices")
+            raise UsageError(f"--{name} is for files of texts, and {named(files)} holds matrices")
 
 
 def _summarize(
@@ -188,7 +189,7 @@ def _validation(model: Any) -> dict[str, float]:
 
 @reads_file
 def estimate(
-    file: File,
+    files: Files,
     reading: Reading,
     trees: Trees = 1,
     prune: Prune = 0.1,
@@ -205,7 +206,7 @@ def estimate(
     texts also keeps words and samples. Calibration, which --no-calibrate turns off, makes training
     1.3 to 1.45 times as long.
     """
-    samples = reading.read_labelled(file)
+    samples = reading.read_labelled(files)
     note_compiling(OF_FIT)
     classifier = new_classifier(samples.texts is not None, trees, prune, None, 0, jobs)
     if samples.texts is None:

@@ -12,7 +12,7 @@ from umpteen.cli.errors import UsageError
 from umpteen.cli.models import Model, Verify, load_tagger
 from umpteen.cli.output import Json
 from umpteen.cli.predict import write_answers
-from umpteen.cli.reading import Reading, reads_file
+from umpteen.cli.reading import Reading, named, reads_file
 
 Group = Annotated[
     str | None,
@@ -58,7 +58,7 @@ class GroupedTexts:
 
 
 def read_grouped(
-    file: Path, reading: Reading, group: str, group_labels: Path | None
+    file: Path | list[Path], reading: Reading, group: str, group_labels: Path | None
 ) -> GroupedTexts:
     """Read texts and their groups, and the labels of groups from the same or another file."""
     from umpteen.data import labels_of_groups
@@ -66,10 +66,12 @@ def read_grouped(
     options = reading.options | ({} if group_labels is None else {"labels_field": ""})
     samples = replace(reading, options=options).read(file, group_field=group)
     if len(samples) == 0:
-        raise UsageError(f"{file} is empty: expected a line for each text, with its {group!r}")
+        raise UsageError(
+            f"{named(file)} is empty: expected a line for each text, with its {group!r}"
+        )
     texts, groups = samples.texts, samples.groups
     if texts is None or groups is None:
-        raise UsageError(f"--group is for files of texts, and {file} holds matrices")
+        raise UsageError(f"--group is for files of texts, and {named(file)} holds matrices")
     lists = (
         labels_of_groups(samples)
         if group_labels is None
@@ -77,9 +79,9 @@ def read_grouped(
     )
     if not any(lists.values()):
         raise UsageError(
-            f"no group of {group_labels or file} has labels: expected a column 'labels', with the "
-            "labels of a group on its first row. Name another column with --labels-column, or "
-            "another file with --group-labels"
+            f"no group of {group_labels or named(file)} has labels: expected a column "
+            "'labels', with the labels of a group on its first row. Name another column with "
+            "--labels-column, or another file with --group-labels"
         )
     return GroupedTexts(texts, groups, lists, samples.ids)
 

@@ -3,7 +3,6 @@
 import os
 import select
 from collections.abc import Iterator
-from inspect import signature
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -11,16 +10,14 @@ from pathlib import Path
 from umpteen.cli.reading import Reading, is_stdin, stdin_descriptor
 from umpteen.data import Samples
 from umpteen.data.formats.compression import compression_of_content
-from umpteen.data.formats.files import FORMATS, check_options, format_to_read
 from umpteen.data.formats.json_objects import is_array
-from umpteen.data.formats.records import Record, batches
 from umpteen.data.formats.source import Source, open_source, whole_lines
+from umpteen.data.formats.unlabelled import LINES, format_to_label, stream_unlabelled
 from umpteen.errors import DataFormatError
 
 _TEXTS = 1000  # of a file at a time
 _READ, _MOST = 1 << 16, 1 << 20  # bytes of stdin: per read, and at a time
-_LINES = "lines"
-_LINE_BY_LINE = (_LINES, "jsonl", "fasttext")
+_LINE_BY_LINE = (LINES, "jsonl", "fasttext")
 
 
 def stream_texts(path: Path, reading: Reading) -> Iterator[Samples]:
@@ -33,7 +30,9 @@ def stream_texts(path: Path, reading: Reading) -> Iterator[Samples]:
         yield from _stream_stdin(stdin_descriptor(), reading)
         return
     with open_source(path) as source:
-        yield from _samples(source, _format(source, reading), reading, _TEXTS)
+        yield from stream_unlabelled(
+            source, format_to_label(source, reading.format), _TEXTS, reading.options
+        )
 
 
 def _stream_stdin(stdin: int, reading: Reading) -> Iterator[Samples]:
@@ -41,42 +40,21 @@ def _stream_stdin(stdin: int, reading: Reading) -> Iterator[Samples]:
     start = next(arriving, b"")
     if compression_of_content(start):
         source = Source("stdin", _Blocks(chain([start], arriving)))
-        yield from _samples(source, _format(source, reading), reading, _TEXTS)
+        yield from stream_unlabelled(
+            source, format_to_label(source, reading.format), _TEXTS, reading.options
+        )
         return
     blocks = whole_lines(chain([start], arriving), Source("stdin", BytesIO()).too_long)
     first = next(blocks, b"")
-    form = _format(Source("stdin", BytesIO(first)), reading)
+    form = format_to_label(Source("stdin", BytesIO(first)), reading.format)
     if form not in _LINE_BY_LINE or (form == "jsonl" and is_array(first)):
         source = Source("stdin", _Blocks(chain([first], blocks)))
-        yield from _samples(source, form, reading, _TEXTS)
+        yield from stream_unlabelled(source, form, _TEXTS, reading.options)
         return
     n_lines = 0
     for block in chain([first], blocks):
-        yield from _samples(_Later(block, n_lines), form, reading, None)
+        yield from stream_unlabelled(_Later(block, n_lines), form, None, reading.options)
         n_lines += block.count(b"\n")
-
-
-def _format(source: Source, reading: Reading) -> str:
-    if reading.format is not None:
-        return reading.format
-    try:
-        return format_to_read(source, None).name
-    except DataFormatError:
-        return _LINES
-
-
-def _samples(source: Source, form: str, reading: Reading, size: int | None) -> Iterator[Samples]:
-    source.format = form
-    if form == _LINES:
-        lines = (line.removesuffix("\r") for _, line in source.lines())
-        yield from batches(map(Record, lines), size)
-        return
-    chosen = FORMATS[form]
-    check_options(chosen, chosen.stream, reading.options)
-    options = dict(reading.options)
-    if "labels_field" in signature(chosen.stream).parameters:
-        options["labels_field"] = ""
-    yield from chosen.stream(source, size, **options)
 
 
 def _arriving(stdin: int) -> Iterator[bytes]:

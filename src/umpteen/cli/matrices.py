@@ -8,6 +8,7 @@ from umpteen.cli.errors import UsageError
 from umpteen.cli.reading import Reading
 
 if TYPE_CHECKING:
+    from umpteen.cluster.offline_answers import Limits
     from umpteen.data import Samples
 
 
@@ -26,19 +27,17 @@ def read_matrices(file: Path, reading: Reading, classifier: Any) -> "Samples":
 
 
 def answer_matrix(
-    classifier: Any, file: Path, reading: Reading, k: int | None, threshold: float | str | None
+    classifier: Any, file: Path, reading: Reading, limits: "Limits"
 ) -> Iterator[tuple["Samples", list[Any]]]:
     """Yield the samples of a file and the ids of their labels, with scores."""
-    from umpteen.tagger.tagger import _K, _K_BY_THRESHOLD
+    from umpteen.cluster.offline_answers import answer
 
-    if isinstance(threshold, str):
+    if isinstance(limits.threshold, str):
         raise UsageError(
-            f"--threshold {threshold} needs a model of texts; give a score such as 0.7"
+            f"--threshold {limits.threshold} needs a model of texts; give a score such as 0.7"
         )
     samples = read_matrices(file, reading, classifier)
-    top = classifier.predict_topk(samples.X, k or (_K if threshold is None else _K_BY_THRESHOLD))
-    top = top if threshold is None else top.cut(threshold)
-    yield samples, top.names(range(classifier.n_labels_))
+    yield samples, answer(classifier, samples, limits)
 
 
 def _widen(matrix: Any, width: int) -> None:

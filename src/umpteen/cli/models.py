@@ -28,7 +28,7 @@ Output = Annotated[
     typer.Option("-o", "--output", metavar="FOLDER", help="Save there, and leave MODEL as it is."),
 ]
 
-OF_FIT, _OF_ANSWERS = 16, 3  # kernels that are compiled on the first run
+OF_FIT, OF_ANSWERS = 16, 3  # kernels that are compiled on the first run
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
 
@@ -38,7 +38,7 @@ def load_model(path: Path, verify: bool | None = None) -> Any:
     from umpteen.base import ExtremeClassifier
     from umpteen.storage import load
 
-    note_compiling(_OF_ANSWERS)
+    note_compiling(OF_ANSWERS)
     model = load(path, verify=verify)
     if not is_tagger(model) and not isinstance(model, ExtremeClassifier):
         raise UsageError(f"{path} holds a {type(model).__name__}, which does not predict labels")

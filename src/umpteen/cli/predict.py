@@ -5,28 +5,34 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from umpteen.cli.errors import UsageError, say
 from umpteen.cli.matrices import answer_matrix
-from umpteen.cli.models import Model, Verify, check_validated, is_tagger, load_model
-from umpteen.cli.output import Json, as_line, one_line, wants_json
-from umpteen.cli.reading import Reading, is_stdin, reads_file, stdin_descriptor
-from umpteen.cli.settings import in_shares
+from umpteen.cli.models import Model, Verify, check_validated, is_tagger, load_model, load_tagger
+from umpteen.cli.output import Json, one_line, wants_json
+from umpteen.cli.reading import Reading, expanded, is_stdin, reads_file, stdin_descriptor
+from umpteen.cli.settings import Cluster, in_shares
+from umpteen.cli.shards import is_folder, predict_files, refuse_without_folder
 
 if TYPE_CHECKING:
+    from umpteen.cluster.offline_answers import Limits
     from umpteen.data import Samples
 
 _SCORE = 5  # columns of the terminal
 Broader = Enum("Broader", {"keep": "keep", "drop": "drop", "add": "add"}, type=str)
+To = Enum("To", {"jsonl": "jsonl", "parquet": "parquet"}, type=str)
 
 
 @reads_file
 def predict(
     model: Model,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Texts; - for stdin.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Texts; - for stdin; 'in/*.parquet' for many."),
+    ],
     reading: Reading,
     k: Annotated[
         int | None,
@@ -57,11 +63,26 @@ def predict(
         bool, typer.Option("--no-text", help="Leave texts out of the output.")
     ] = False,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Write JSONL, or .parquet, to this file."
+            "-o",
+            "--output",
+            metavar="PATH",
+            help="Write JSONL, or .parquet, to this file; or a file for each FILE to a folder/.",
         ),
     ] = None,
+    to: Annotated[
+        To | None,
+        typer.Option(
+            help="Format of the files in the output folder.",
+            show_default="parquet for Parquet, else jsonl",
+        ),
+    ] = None,
+    cluster: Cluster = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace files in the output folder that others wrote."),
+    ] = False,
     verify: Verify = None,
     json: Json = None,
 ) -> None:
@@ -72,32 +93,51 @@ def predict(
       umpteen predict model/ new.jsonl
       umpteen predict model/ new.jsonl --threshold 0.7 > labels.jsonl
       echo "Why does my bread collapse?" | umpteen predict model/ -
+      umpteen predict model/ 'in/*.parquet' -o out/
     \b
     FILE is in any format that fit reads, with or without labels, or plain lines of text. Stdin is
     answered line by line until it ends. The output has a line for each text, in the same order:
       {"text": "Why does my bread collapse?", "labels": [{"label": "bread", "score": 0.87}]}
+    \b
+    With an output folder, each FILE gets a file of answers. Run the same command again to continue
+    after an interruption: finished files are skipped.
     """
-    loaded = load_model(model, verify)
-    if is_stdin(file) and os.isatty(stdin_descriptor()):
-        say("type a text and press Enter; Ctrl-D stops")
+    from umpteen.cluster.offline_answers import Limits
+
     limits = Limits(k, _threshold(threshold), min_labels, broader.value)
-    records = _records(loaded, file, reading, limits)
+    if is_folder(output, files):
+        options = {"texts": not no_text, "to": to and to.value, "verify": verify}
+        options |= {"address": cluster, "overwrite": overwrite}
+        if isinstance(limits.threshold, str):
+            _check(limits, load_tagger(model, "such a --threshold", verify=verify))
+        predict_files(model, files, str(output), reading, limits, options, json)
+        return
+    refuse_without_folder(to=to, cluster=cluster, overwrite=overwrite)
+    loaded = load_model(model, verify)
+    if is_stdin(files[0]) and os.isatty(stdin_descriptor()):
+        say("type a text and press Enter; Ctrl-D stops")
+    records = (
+        record for file in expanded(files) for record in _records(loaded, file, reading, limits)
+    )
     if no_text:
         records = ({**record, "text": None} for record in records)
-    write_answers(records, output, json)
+    write_answers(records, None if output is None else Path(output), json)
 
 
 def write_answers(
     records: Iterator[dict[str, Any]], output: Path | None, json: bool | None
 ) -> None:
     """Write answers to a file or to stdout, as JSONL or as a table."""
-    if output is not None:
-        from umpteen.cli.answers import write_answers
+    from umpteen.cluster.offline_writing import as_line, write_records
 
-        write_answers(records, output, _line)
+    if output is not None:
+        from umpteen.data.formats.compression import open_sink
+
+        with open_sink(output) as sink:
+            write_records(records, sink, output.name)
     elif wants_json(json):
         for record in records:
-            print(_line(record), flush=record["last"])
+            print(as_line(record), flush=record["last"])
     else:
         _print_table(records)
 
@@ -116,34 +156,22 @@ def _threshold(given: str | None) -> float | str | None:
         return given
 
 
-class Limits(NamedTuple):
-    """How many labels a text gets."""
+def _records(
+    model: Any, file: Path, reading: Reading, limits: "Limits"
+) -> Iterator[dict[str, Any]]:
+    from umpteen.cluster.offline_answers import records_of
 
-    k: int | None
-    threshold: float | str | None
-    min_labels: int
-    broader: str
-
-
-def _records(model: Any, file: Path, reading: Reading, limits: Limits) -> Iterator[dict[str, Any]]:
-    """An answer for each sample; `last` where the next one may be long in coming."""
     answered = (
         _answer_texts(model, file, reading, limits)
         if is_tagger(model)
-        else answer_matrix(model, file, reading, limits.k, limits.threshold)
+        else answer_matrix(model, file, reading, limits)
     )
     for samples, answers in answered:
-        for i, tags in enumerate(answers):
-            yield {
-                "id": None if samples.ids is None else samples.ids[i],
-                "text": None if samples.texts is None else samples.texts[i],
-                "labels": [{"label": label, "score": score} for label, score in tags],
-                "last": i + 1 == len(answers),
-            }
+        yield from records_of(samples, answers)
 
 
 def _answer_texts(
-    tagger: Any, file: Path, reading: Reading, limits: Limits
+    tagger: Any, file: Path, reading: Reading, limits: "Limits"
 ) -> Iterator[tuple["Samples", list[Any]]]:
     from umpteen.cli.live import stream_texts
 
@@ -157,7 +185,7 @@ def _answer_texts(
         yield samples, tagger.predict(samples.texts, *limits)
 
 
-def _check(limits: Limits, tagger: Any) -> None:
+def _check(limits: "Limits", tagger: Any) -> None:
     """What is wrong with them is said before texts arrive."""
     from umpteen.errors import ParameterError
     from umpteen.tagger.thresholds import METRICS
@@ -173,11 +201,6 @@ def _check(limits: Limits, tagger: Any) -> None:
             f"--threshold {limits.threshold!r} is not possible; expected a probability such as 0.7 "
             f"or 70%, or 'tuned', or a goal: {', '.join(METRICS)} (with any share)"
         ) from None
-
-
-def _line(record: dict[str, Any]) -> str:
-    shown = {name: record[name] for name in ("id", "group", "text") if record.get(name) is not None}
-    return as_line({**shown, "labels": record["labels"]})
 
 
 def _print_table(records: Iterator[dict[str, Any]]) -> None:

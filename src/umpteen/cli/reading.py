@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="Texts with labels; - for stdin.", show_default=False)
 ]
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="Texts with labels; - for stdin; 'train/*.jsonl' for many.",
+        show_default=False,
+    ),
+]
 LabelTexts = Annotated[
     Path | None,
     typer.Option(
@@ -40,22 +48,29 @@ class Reading:
     format: str | None
     options: dict[str, Any]
 
-    def read(self, path: Path, **more: Any) -> "Samples":
-        """Read all samples of a file."""
+    def read(self, path: Path | list[Path], **more: Any) -> "Samples":
+        """Read all samples of a file, of several files or of those that match a glob pattern."""
         from umpteen import data
+        from umpteen.cluster.offline_shards import check_numbering
+        from umpteen.data.samples import join_samples
 
-        file: Any = Stdin() if is_stdin(path) else path
-        return data.read(file, format=self.format, **self.options, **more)
+        files = expanded(path if isinstance(path, list) else [path])
+        check_numbering(files, self.format, self.options)
+        opened: list[Any] = [Stdin() if is_stdin(file) else file for file in files]
+        parts = [data.read(file, format=self.format, **self.options, **more) for file in opened]
+        return join_samples(parts)
 
-    def read_labelled(self, path: Path) -> "Samples":
-        """Read all samples of a file; they must have labels."""
+    def read_labelled(self, path: Path | list[Path]) -> "Samples":
+        """Read all samples of a file, or of several; they must have labels."""
         samples = self.read(path)
         if len(samples) == 0:
-            raise UsageError(f"{path} is empty: expected a line for each text, such as {EXAMPLE}")
+            raise UsageError(
+                f"{named(path)} is empty: expected a line for each text, such as {EXAMPLE}"
+            )
         if samples.labels is None and samples.Y is None:
             raise UsageError(
-                f"{path} has no labels: expected lines such as {EXAMPLE}, or the name of their "
-                "column with --labels-column"
+                f"{named(path)} has no labels: expected lines such as {EXAMPLE}, or the name "
+                "of their column with --labels-column"
             )
         return samples
 
@@ -71,6 +86,24 @@ class Reading:
         from umpteen import data
 
         return data.stream(path, format=self.format, **self.options, **more)
+
+
+def expanded(files: list[Path]) -> list[Path]:
+    """Return the files that are named or match a pattern; stdin and single names as they are."""
+    from umpteen.cluster.offline_shards import find_files, is_pattern
+
+    if any(map(is_stdin, files)) and len(files) > 1:
+        raise UsageError("- (stdin) cannot be combined with other files")
+    if len(files) == 1 and not is_pattern(files[0]):
+        return files
+    return find_files(files)
+
+
+def named(path: Path | list[Path]) -> str:
+    """Return a file's name, or the first of several, for messages."""
+    if isinstance(path, Path):
+        return str(path)
+    return str(path[0]) if len(path) == 1 else f"{path[0]}, with {len(path) - 1:,} other files,"
 
 
 class Stdin:

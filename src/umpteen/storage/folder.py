@@ -25,6 +25,7 @@ from umpteen.errors import (
 )
 from umpteen.limits import limit_advice, max_line_bytes
 from umpteen.storage.arrays import Array, write_array
+from umpteen.writing import sync_folder
 
 try:
     import fcntl
@@ -50,7 +51,7 @@ def write_model(folder: Path, content: Any, arrays: list[Array]) -> None:
                 write_array(folder / f"{save_id}-{number}.npy", array)
                 for number, array in enumerate(arrays)
             ]
-            _sync(folder)
+            sync_folder(folder)
             _replace_manifest(folder, save_id, {"model": content, "arrays": entries})
         finally:
             _remove_leftovers(folder)
@@ -144,7 +145,7 @@ def _replace_manifest(folder: Path, save_id: str, content: dict[str, Any]) -> No
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, folder / MANIFEST)
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _remove_leftovers(folder: Path) -> None:
@@ -232,14 +233,3 @@ def _wait(handle: int, folder: Path) -> bool:
         return True
     except OSError:  # cannot be locked
         return False
-
-
-def _sync(folder: Path) -> None:
-    """Make renames and new names in `folder` survive a power cut."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

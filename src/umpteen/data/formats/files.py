@@ -120,7 +120,7 @@ def write(
 
 def format_to_read(source: Source, name: str | None) -> Format:
     """Return the format asked for, or else the one that the name or the content shows."""
-    found = _named(name) or _of_name(source.name) or _of_content(source.head)
+    found = _named(name) or format_of_name(source.name) or _of_content(source.head)
     if found is None and not source.head:
         raise source.error(f"the file is empty, its name says nothing: {_ADVICE}")
     if found is None:
@@ -134,7 +134,7 @@ def format_to_read(source: Source, name: str | None) -> Format:
 def format_to_write(path: Any, name: str | None) -> Format:
     """Return the format asked for, or else the one that the name shows."""
     named = isinstance(path, str | PathLike)
-    found = _named(name) or (_of_name(fspath(path)) if named else None)
+    found = _named(name) or (format_of_name(fspath(path)) if named else None)
     if found is None:
         raise DataFormatError(
             f"{path if named else 'an open file'} does not end like any format: {_ADVICE}"
@@ -165,10 +165,10 @@ def _named(name: str | None) -> Format | None:
     return FORMATS[name]
 
 
-def _of_name(name: str) -> Format | None:
-    """The format of a file name, compressed or not.
+def format_of_name(name: str) -> Format | None:
+    """Return the format that a file name shows, compressed or not; None if it shows none.
 
-    >>> _of_name("train.xmc.txt.xz").name, _of_name("notes.txt")
+    >>> format_of_name("train.xmc.txt.xz").name, format_of_name("notes.txt")
     ('xmc', None)
     """
     name = name.lower()

@@ -1,34 +1,42 @@
 """Answers written to a file: JSON Lines, or Parquet for data frames."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from umpteen.data.formats.compression import open_sink
 from umpteen.extras import require
+
+Record = dict[str, Any]
 
 _ROWS_AT_ONCE = 4096
 _PARQUET = (".parquet", ".pq")
 
 
-def write_answers(
-    records: Iterator[dict[str, Any]], path: Path, as_line: Callable[[dict[str, Any]], str]
-) -> None:
-    """Write answers to a file, which is there as a whole or not at all.
+def as_line(record: Record) -> str:
+    """Return a record as a line of JSON."""
+    shown = {name: record[name] for name in ("id", "group", "text") if record.get(name) is not None}
+    return json.dumps(
+        {**shown, "labels": record["labels"]},
+        ensure_ascii=False,
+        default=lambda value: value.tolist(),
+    )
+
+
+def write_records(records: Iterator[Record], sink: Any, name: str) -> None:
+    """Write answers in the format that a file name shows.
 
     A name that ends in .parquet or .pq gets a row per text, with the columns `id`, `group` and
     `text` where there are such, `labels` and `scores`; any other gets a line of JSON per text.
     """
-    with open_sink(path) as sink:
-        if path.name.lower().endswith(_PARQUET):
-            _write_parquet(records, sink)
-            return
-        for record in records:
-            sink.write((as_line(record) + "\n").encode())
+    if name.lower().endswith(_PARQUET):
+        _write_parquet(records, sink)
+        return
+    for record in records:
+        sink.write((as_line(record) + "\n").encode())
 
 
-def _write_parquet(records: Iterator[dict[str, Any]], sink: Any) -> None:
+def _write_parquet(records: Iterator[Record], sink: Any) -> None:
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     part = list(islice(records, _ROWS_AT_ONCE))
     first = part[0] if part else {"id": None, "text": None}
@@ -43,7 +51,7 @@ def _write_parquet(records: Iterator[dict[str, Any]], sink: Any) -> None:
             part = list(islice(records, _ROWS_AT_ONCE))
 
 
-def _row(record: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+def _row(record: Record, columns: list[str]) -> Record:
     tags = record["labels"]
     row = {
         "labels": [str(tag["label"]) for tag in tags],
