@@ -37,7 +37,7 @@ class Nodes:
         self._cluster.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # other modules must not find this process connected
 def nodes():
     """The cluster, with this process connected to it: `um.cluster.ray` uses that connection."""
     ray = pytest.importorskip("ray", reason="needs the extra `cluster`")
