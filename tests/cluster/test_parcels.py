@@ -78,3 +78,14 @@ def test_kernels_are_compiled_once_for_arrays_from_anywhere(name, smallest, monk
         assert fitted(name) == expected
     assert engine.n_tasks > 3
     assert signatures() == before
+
+
+def test_fingerprints_do_not_depend_on_shared_objects():
+    """A restarted fit would compute again what it has: its arrays have other types by identity."""
+    one = np.arange(3, dtype=np.dtype("i4"))
+    other = np.arange(3).astype(np.dtype("i4", copy=True))
+    assert one.dtype is not other.dtype
+    assert parcels.fingerprint((one, one)) == parcels.fingerprint((one, other))
+    assert parcels.fingerprint((one, one[::-1])) != parcels.fingerprint((one, other))
+    assert parcels.fingerprint(one) != parcels.fingerprint(one.astype(np.int64))
+    assert parcels.fingerprint(np.float32(1)) != parcels.fingerprint(np.float32(2))

@@ -10,7 +10,7 @@ from typing import Any
 
 from umpteen import parallel
 from umpteen.cluster.journal import Journal
-from umpteen.cluster.parcels import digest, pack
+from umpteen.cluster.parcels import fingerprint
 from umpteen.errors import NotWritableError
 from umpteen.storage.folder import versions
 
@@ -50,8 +50,7 @@ class Checkpointed:
                     yield result
 
     def _key(self, value: Any) -> str:
-        parcel = pack(value, self._pickler)
-        return digest(repr(versions()).encode(), parcel.rest, *parcel.arrays)
+        return fingerprint((versions(), value), self._pickler)
 
 
 @contextmanager
