@@ -47,23 +47,22 @@ class LabelChanges(
     ) -> Self:  # fmt: skip
         """Add labels without learning the others again.
 
-        `Y` has a column for each new label (they are numbered from `n_labels_` on); samples
-        without any of them teach what the new labels are not: give some of the training samples,
-        and with `negative_weight` how many samples each of them stands for.
+        `Y` has a column for each new label; they are numbered from `n_labels_` on. Samples without
+        any of them are negatives: give some of the training samples. Each negative counts
+        `negative_weight` times.
 
-        The tree stays as it is, so all other labels keep their scores to the bit. Newcomers
-        stand beside it, and every sample is asked about each of them: a tree that was grown
-        without them would not send their samples to the same leaf. That takes its time: after
-        some hundreds of newcomers, prediction takes twice as long. `fit` brings them into the
-        tree.
+        The tree stays as it is, so all other labels keep their scores, to the bit. New labels are
+        not part of the tree, which was grown without them; every sample is scored for each of them
+        instead. So after some hundreds of new labels, prediction takes twice as long. `fit` puts
+        them into the tree.
         """
         X, Y = self._check_more(X, Y)
         _check_weight(negative_weight)
         n_with = np.bincount(Y.indices, minlength=Y.shape[1])
         if (n_with == X.shape[0]).any():
             raise LabelsError(
-                f"new label {np.argmax(n_with)} is on every sample, so nothing shows what it is "
-                "not: give samples without it as well, such as some of the training samples"
+                f"new label {np.argmax(n_with)} is on every sample, so it has no negatives: "
+                "give samples without it as well, such as some of the training samples"
             )
         texts = self._texts_with(label_features, n_with)
         first, n_labels = self.n_labels_, self.n_labels_ + Y.shape[1]
@@ -201,6 +200,6 @@ class LabelChanges(
 def _check_weight(weight: Any) -> None:
     if not isinstance(weight, int | float | np.number) or not 0 < weight < np.inf:
         raise ParameterError(
-            f"negative_weight={weight!r} is not possible: it is how many samples each of the "
-            "given ones stands for, a number above 0"
+            f"negative_weight={weight!r} is not possible: expected a number above 0, how "
+            "many times each negative counts"
         )

@@ -1,4 +1,4 @@
-"""Learn labels anew, or new labels, in a tree that stays as it is."""
+"""Train labels again, or new labels, in a tree that keeps its shape."""
 
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ def refit_labels(
     tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search,
     *, nodes_too: bool = True,
 ) -> Tree:  # fmt: skip
-    """Return the tree with the classifiers of some labels, and of the nodes above, learned anew.
+    """Return the tree with the classifiers of some labels, and of their nodes, trained again.
 
     As in `train_tree`, but only the chunks with such a child are touched, and in them only those
     children. Scores of other labels move with the nodes above them, and by a rounding error if
@@ -131,7 +131,7 @@ def labels_by_feature(tree: Tree, features: npt.NDArray[np.integer], n_labels: i
 
 
 class _TouchedChunk(NamedTuple):
-    """Children of one chunk that learn anew, by their numbers in the tree."""
+    """Children of one chunk that are trained again, by their numbers in the tree."""
 
     chunk: int
     node: int

@@ -119,8 +119,8 @@ def tagwise_angle(features: Any, Y: Any, multiplicity: int = 2, *, centered: boo
     value = tagwise_ratio(sets, multiplicity, centered)
     if value is None:
         raise LabelsError(
-            f"no set of {multiplicity} labels can be compared: it takes samples with so many "
-            "labels, each of which is the only label of other samples"
+            f"no set of {multiplicity} labels can be compared: there must be such samples, "
+            "and other samples that have each of these labels alone"
         )
     return value
 
@@ -210,7 +210,7 @@ def tagwise_ratio(sets: LabelSets, multiplicity: int, centered: bool = False) ->
 
 
 def _other_sets(n_labels: int, multiplicity: int) -> npt.NDArray[np.int64]:
-    """All sets of so many labels, or a sample; `(sets, multiplicity)`."""
+    """All sets of `multiplicity` labels, or a sample of them; `(sets, multiplicity)`."""
     if comb(n_labels, multiplicity) <= _MOST:
         return np.array(list(combinations(range(n_labels), multiplicity)))
     random = np.random.default_rng(0)

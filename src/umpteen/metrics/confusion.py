@@ -1,4 +1,4 @@
-"""Which labels are taken for which: given wrongly, while another one was missed."""
+"""Confused labels: one is wrongly predicted where another is missed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

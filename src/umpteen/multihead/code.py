@@ -53,7 +53,7 @@ class LabelCode:
         if math.prod(lengths) < self.n_labels:
             raise ParameterError(
                 f"heads of {lengths} have {math.prod(lengths):,} codes, too few for "
-                f"{self.n_labels:,} labels: make one longer, or take LabelCode.balanced"
+                f"{self.n_labels:,} labels: make one longer, or use LabelCode.balanced"
             )
         if self.order is not None:
             object.__setattr__(self, "order", _permutation(self.order, self.n_labels))

@@ -39,7 +39,7 @@ def calibration(report: "Report") -> Html:
 
 
 def confused(report: "Report") -> Html:
-    """Return pairs of labels that are taken for one another."""
+    """Return pairs of labels that are confused with one another."""
     if not report.confused:
         return Html()
     rows = [

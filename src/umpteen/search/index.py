@@ -90,7 +90,7 @@ class LabelIndex:
         self.use = check_option(use, "use", get_args(Use))
         self.n_links = check_k(n_links, "n_links")
         if n_links < _FEWEST_LINKS:
-            raise ParameterError(f"n_links={n_links} makes no graph: use {_FEWEST_LINKS} or more")
+            raise ParameterError(f"n_links={n_links} is too few: use {_FEWEST_LINKS} or more")
         self.build_width = check_k(build_width, "build_width")
         self.beam_width = check_k(beam_width, "beam_width")
         self.n_jobs = n_jobs

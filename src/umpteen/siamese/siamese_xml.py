@@ -65,7 +65,7 @@ FloatArray = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 _N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence
-_NO_TAIL = f"tail has no effect: it needs learned weights, and these {FEWEST_SAMPLES:,} samples"
+_NO_TAIL = f"tail has no effect without learned weights, which need {FEWEST_SAMPLES:,} samples"
 _NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbose")
 
 
