@@ -1,4 +1,4 @@
-"""LabelTree: the strong, fast default."""
+"""LabelTree: the default classifier."""
 
 from copy import copy
 from dataclasses import replace
@@ -78,10 +78,11 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
     the margin z; the squared hinge has none, and exp(-max(0, 1 - z)^3) with a slight slope up to
     z = 2 ranks best. Scores rank labels and samples well but are not calibrated.
 
-    **Label features** (`fit(..., label_features=)`, features of the label texts in the same
-    vocabulary as `X`) help twice. They shape the tree (`label_text_share`), and their cosine to the
-    sample is blended into the score, `(tree + w * cosine) / (1 + w)`, with w (`label_text_weight`)
-    chosen on a validation split. Labels without samples can then be found.
+    **Label features** (`fit(..., label_features=)`) are features of the label texts in the same
+    vocabulary as `X`. They shape the tree (`label_text_share`), and they count in the score: either
+    by their cosine to the sample, `(tree + w * cosine) / (1 + w)`, or by a ranker that learns from
+    the tree and the texts. Which of the two, and the weight w (`label_text_weight`), is chosen on a
+    validation split. Labels without samples can then be found, too.
 
     Parameters
     ----------
@@ -211,7 +212,7 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
         self, X: Any, Y: Any, validation: Any, k: int = 5, label_features: Any = None,
         label_names: NameFeatures | None = None,
     ) -> TopK:  # fmt: skip
-        """Return answers to the samples of `validation` by a model of the others.
+        """Return answers to the samples of `validation` from a model trained on the others.
 
         Use it to compare settings: the model is not kept. It takes less time than `fit_validated`.
         A ranker of label texts learns from one half of these samples and is applied to the other.

@@ -29,9 +29,9 @@ def add_labels(
 ) -> Tree:  # fmt: skip
     """Return a tree without nodes that holds the labels of `Y`'s columns, and those of `newcomers`.
 
-    Every sample is asked about every newcomer: the big tree would not send their samples to any
-    leaf for sure, as it learned without them. Similar newcomers share a chunk, and learn from
-    their samples against those that are most like these, and some that are drawn.
+    Every sample is scored for every new label, because the tree, which was trained without them,
+    would not send their samples to one leaf. Similar new labels share a chunk. Their negatives are
+    the samples that are most like their own, and some random ones.
     """
     rows = label_representation(X, Y)
     columns = _similar(rows, solver.seed, n_jobs)
