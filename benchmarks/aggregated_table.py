@@ -1,4 +1,4 @@
-"""Eagle beside the paper's methods, on test splits: what presence and what counts are worth.
+"""Eagle compared with the paper's methods, on test splits: what presence and what counts are worth.
 
     python benchmarks/aggregated_table.py --sets bibtex,cooking
 

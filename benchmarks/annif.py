@@ -1,4 +1,4 @@
-"""The tagger beside Annif on the same texts: how good, how fast, how large.
+"""The tagger compared with Annif on the same texts: how good, how fast, how large.
 
     python benchmarks/annif.py [SET ...]
     python benchmarks/annif.py cooking --systems "Tagger()" "Annif tfidf"

@@ -1,4 +1,4 @@
-"""Heads in a training loop as a user writes it, beside nn.Linear and cross-entropy.
+"""Heads in a training loop as a user writes it, compared with nn.Linear and cross-entropy.
 
     python benchmarks/head_loop.py
     python benchmarks/head_loop.py --labels 300000 --steps 5

@@ -1,4 +1,4 @@
-"""Last layers: a full softmax layer beside product, cascade and sampling heads.
+"""Last layers: a full softmax layer compared with product, cascade and sampling heads.
 
     python benchmarks/heads.py
     python benchmarks/heads.py --labels 1000 100000 --heads full product

@@ -1,4 +1,4 @@
-"""Whether `um.recommend` chooses well: its choice beside full runs of every candidate.
+"""Whether `um.recommend` chooses well: its choice compared with full runs of every candidate.
 
     python benchmarks/recommend.py [SET ...] [--again]
 

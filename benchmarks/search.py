@@ -1,4 +1,4 @@
-"""LabelIndex, exact and by its graph, beside FAISS's own exact index.
+"""LabelIndex, exact and by its graph, compared with FAISS's own exact index.
 
     python benchmarks/search.py
     python benchmarks/search.py --sizes 1000000 --quick

@@ -1,4 +1,4 @@
-"""`umpteen serve` beside a plain FastAPI route and beside Annif's server, under load.
+"""`umpteen serve` compared with a plain FastAPI route and Annif's server, under load.
 
     python benchmarks/serve.py
     python benchmarks/serve.py --clients 1 64 --seconds 5 --systems "umpteen serve"

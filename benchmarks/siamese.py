@@ -1,4 +1,4 @@
-"""SiameseXML beside LabelTree and an ensemble of both, where labels have texts of their own.
+"""SiameseXML compared with LabelTree and an ensemble of both, if labels have texts.
 
     python benchmarks/siamese.py --choices
     python benchmarks/siamese.py --seeds 3
@@ -178,9 +178,12 @@ def with_labels(parts: Task) -> Task:
 
 
 def markdown(results: dict[str, Any], new: bool) -> str:
-    lines = ["# SiameseXML beside LabelTree" if "choices" not in results["command"] else
-             "# Settings of SiameseXML, chosen on samples of the training part",
-             "", made_by(results)]  # fmt: skip
+    title = "SiameseXML compared with LabelTree"
+    if new:
+        title = "SiameseXML: labels hidden from training and added by their texts"
+    elif "choices" in results["command"]:
+        title = "Settings of SiameseXML, chosen on samples of the training part"
+    lines = [f"# {title}", "", made_by(results)]
     heading = ["recall@5 / 10 / 50", "PSP@1 / 3 / 5"]
     if not new:
         heading = ["P@1 / 3 / 5", "PSP@1 / 3 / 5", "training CPU s"]

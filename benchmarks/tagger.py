@@ -1,4 +1,4 @@
-"""The tagger on real texts: how good, how sure, how fast, beside PECOS on the same texts.
+"""The tagger on real texts: how good, how sure, how fast, compared with PECOS on the same texts.
 
     python benchmarks/tagger.py [set ...]
 

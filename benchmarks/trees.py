@@ -1,4 +1,4 @@
-"""LabelTree beside PECOS, Omikuji and napkinXC on the same matrices, in one run.
+"""LabelTree compared with PECOS, Omikuji and napkinXC on the same matrices, in one run.
 
     python benchmarks/trees.py
     python benchmarks/trees.py --sets eurlex57k --systems umpteen "pecos hash" --repeats 3

@@ -1,4 +1,4 @@
-"""Arrange sparse rows so that similar ones stand together, by repeated spherical 2-means."""
+"""Order sparse rows so that similar ones are adjacent, by repeated spherical 2-means."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

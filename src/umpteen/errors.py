@@ -1,4 +1,4 @@
-"""What can go wrong, each with its advice.
+"""Exceptions and warnings, each with advice.
 
 Every error is an `UmpteenError` and also the builtin that a person would catch; every message
 says what was given, what was expected, and how to fix it.
@@ -22,10 +22,10 @@ class FeaturesError(UmpteenError, ValueError):
 
 
 class LabelsError(UmpteenError, ValueError):
-    """`Y` cannot be used: non-zero means relevant, negatives and NaN have no meaning.
+    """`Y` cannot be used: non-zero means relevant; negative values and NaN are not allowed.
 
-    Accepted are a sparse or dense indicator `(n, n_labels)`, a list of label-id lists, or a 1-D
-    integer array where each sample has one label.
+    `Y` is a sparse or dense indicator `(n, n_labels)`, a list of label-id lists, or, with one label
+    per sample, a 1-D integer array.
     """
 
 
@@ -105,7 +105,7 @@ class NotStorableError(UmpteenError, TypeError):
 
 
 class MemoryBudgetError(UmpteenError, MemoryError):
-    """The work would need more memory than allowed; the message names the knobs to turn."""
+    """The work would need more memory than allowed; the message names the settings to change."""
 
 
 class MissingExtraError(UmpteenError, ImportError):
@@ -125,4 +125,4 @@ class ClusterMemoryError(ClusterError, MemoryError):
 
 
 class RebuildDueWarning(UserWarning):
-    """So many labels or words came after the last `fit` that another one is worth its time."""
+    """Many labels or words were added after the last `fit`, so it is time to fit again."""

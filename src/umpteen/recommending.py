@@ -1,4 +1,4 @@
-"""`recommend`: which method suits given texts, by trying a few on a sample."""
+"""`recommend`: compares a few methods on a sample of texts, and chooses one."""
 
 import time
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _DEFAULT = next(iter(_CANDIDATES))
 
 @dataclass(frozen=True)
 class Trial:
-    """How a candidate did on the sample: quality on its test part, and seconds to fit."""
+    """The result of a candidate: quality on the test part of the sample, and seconds to fit."""
 
     code: str
     precision_at_1: float
@@ -46,10 +46,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use, and why: `print` it, or see `to_dict`.
+    """The recommended tagger and the reasons: `print` it, or see `to_dict`.
 
-    `code` makes the tagger, `tagger()` is that tagger, not fitted yet. `seconds`, `memory` and
-    `model_size` (bytes) are rough estimates for a fit on all texts.
+    `code` is the code that creates the tagger, and `tagger()` returns it, not fitted yet.
+    `seconds`, `memory` and `model_size` (bytes) are rough estimates for a fit on all texts.
     """
 
     code: str

@@ -51,8 +51,8 @@ class Scorer:
 def scorer(name: str) -> Scorer:
     """Return a scorer such as "nDCG@5", for `scoring=` of scikit-learn's tools.
 
-    The metrics are precision, recall, nDCG and F1, each at any k. It asks for the `k` best labels,
-    so it needs no threshold, and works with sparse labels.
+    The metrics are precision, recall, nDCG and F1, each at any k. The scorer uses the `k` best
+    labels, so it needs no threshold, and works with sparse labels.
 
     >>> from umpteen import NearestCentroid
     >>> model = NearestCentroid().fit([[1, 0], [0, 1]], [[0], [1]])
@@ -70,8 +70,8 @@ def scorer(name: str) -> Scorer:
 def all_estimators(ability: type | None = None) -> list[tuple[str, type]]:
     """Return the names and classes of all public estimators, like scikit-learn's own function.
 
-    `ability` is a class of `umpteen.base`, such as `AddsLabels`: only estimators that have it are
-    returned. Those whose optional part is not installed are left out.
+    `ability` is a class of `umpteen.base`, such as `AddsLabels`: only estimators with this ability
+    are returned. Estimators whose optional dependency is not installed are left out.
 
     >>> [name for name, _ in all_estimators()][-2:]
     ['Tagger', 'Vectorizer']

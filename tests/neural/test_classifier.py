@@ -109,10 +109,10 @@ def test_blueprints_are_parameters_like_others(tmp_path):
 def test_blueprints_name_only_our_modules():
     import torch
 
-    with pytest.raises(ParameterError, match="not of this package"):
+    with pytest.raises(ParameterError, match="not a class of umpteen"):
         blueprint(torch.nn.Linear)
     for path in ("os.system", "umpteen.neural.__builtins__.eval", "umpteenth.Bag", "Bag"):
-        with pytest.raises(ParameterError, match="not of this package"):
+        with pytest.raises(ParameterError, match="not a class of umpteen"):
             Blueprint(path).find()
     with pytest.raises(ParameterError, match="not a module of a network"):
         Blueprint("umpteen.neural.blueprints.import_module").find()

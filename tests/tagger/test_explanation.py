@@ -144,7 +144,7 @@ def test_an_unknown_label_is_answered_with_what_was_meant(label):
 
 def test_what_cannot_be_explained_is_refused():
     tagger = fitted()
-    with pytest.raises(LabelsError, match="no word of it is in the vocabulary"):
+    with pytest.raises(LabelsError, match="has no word of the vocabulary"):
         tagger.explain("unheard of")
     for text in (None, ["a"], 7):
         with pytest.raises(TextsError, match=r"text\[0\]"):

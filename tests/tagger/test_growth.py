@@ -258,7 +258,7 @@ def test_what_cannot_be_added_is_refused(names, texts, examples, error, match):
 def test_a_tagger_that_kept_nothing_says_what_to_do():
     tagger = fitted(replay=0)
     assert tagger.predict(TEST[0])
-    with pytest.raises(ParameterError, match=r"replay=0.*fit with replay="):
+    with pytest.raises(ParameterError, match=r"replay=0.*such as replay="):
         tagger.add_labels("new", examples=[["common1 common2"]])
 
 

@@ -193,7 +193,7 @@ def test_unknown_metrics_are_named_with_those_that_are_known(metric):
 @pytest.mark.parametrize("metric", ["micro_f1", "macro_f1", "precision@0.9", "recall@0.8"])
 def test_nothing_to_tune_on_is_said(metric):
     nothing = TopK(np.full((3, 2), -1), np.full((3, 2), -np.inf))
-    with pytest.raises(ParameterError, match="no sample to tune on"):
+    with pytest.raises(ParameterError, match="no text to tune on"):
         tune(metric, ValidatedAnswers.of(nothing, csr_matrix(np.ones((3, 2), np.float32))))
 
 

@@ -27,12 +27,12 @@ def assign_labels(
 ) -> csr_matrix:
     """Return the labels of each sample, `(n, n_labels)`, from those of its groups.
 
-    Algorithm 2 of EAGLE (Shen et al. 2020): each label of a group goes to the sample that is
-    closest to the label's embedding (`group_label_embeddings`, which takes the same arguments);
-    of equally close ones to the first. With `samples_per_label="count"` it goes to as many
-    samples as it occurs times in the group; "estimate" and "auto" are as in `Eagle`. A sample may
-    end up with several labels, or none; where groups overlap, it has the labels that any of its
-    groups gave it.
+    This is Algorithm 2 of EAGLE (Shen et al. 2020). Each label of a group is assigned to the sample
+    that is closest to the label's embedding (`group_label_embeddings`, which takes the same
+    arguments); ties go to the first sample. With `samples_per_label="count"`, it is assigned to as
+    many samples as its count in the group; "estimate" and "auto" are as in `Eagle`. A sample may
+    get several labels, or none. If groups overlap, a sample has the labels that any of its groups
+    assigns to it.
 
     >>> X = [[1, 0], [0, 1], [1, 0], [0, 1], [1, 0], [0.6, 0.8]]
     >>> groups = [[0, 1], [2, 3], [4, 5]]

@@ -1,4 +1,4 @@
-"""What all samples have in common, so that a label's embedding can stand against it."""
+"""What all samples have in common, to be subtracted from the embeddings of labels."""
 
 from dataclasses import dataclass
 
@@ -20,12 +20,12 @@ _FEWEST_GROUPS = 20  # with fewer, directions and their validation would be chan
 class Background:
     """The samples' mean, and directions in which groups differ anyway.
 
-    An embedding that is a sum over groups, most of whose samples have nothing to do with the
-    label, points at the average sample, and beyond that along the main directions of the
-    groups' sums. So similarity is measured with the mean taken off and with these directions
-    shrunk: <x - mean, e> becomes <x - mean, e> - sum of `shrink` * (x - mean, u) * (e, u). That
-    is ridge regression of the groups' labels on the groups' sums, exact along the directions
-    that are there: the use of negative groups that the paper asks for in its conclusion.
+    An embedding is a sum over groups, most of whose samples have nothing to do with the label. So
+    it points to the average sample, and along the main directions of the groups' sums. Therefore,
+    similarity is measured after the mean is subtracted and these directions are shrunk:
+    <x - mean, e> becomes <x - mean, e> - sum of `shrink` * (x - mean, u) * (e, u). This is ridge
+    regression of the groups' labels on the groups' sums, exact along these directions. It is the
+    use of negative groups that the paper suggests in its conclusion.
     """
 
     mean: FloatArray  # (d,)
@@ -46,7 +46,7 @@ class Background:
 
     @classmethod
     def of_groups(cls, problem: Problem, n_directions: int, seed: int) -> "Background":
-        """Return mean and directions, shrunk as predicts the labels of validation groups best."""
+        """Return mean and directions, shrunk so as to predict labels of validation groups best."""
         mean = _mean(problem.X)
         if problem.groups.shape[0] < _FEWEST_GROUPS or n_directions == 0:
             return cls.of_mean(problem.X)

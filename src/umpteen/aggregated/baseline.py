@@ -8,9 +8,9 @@ from umpteen.aggregated.problem import Problem
 
 
 def ignore_groups(X: Any, groups: Any, group_labels: Any) -> csr_matrix:
-    """Return all labels of its groups for each sample, `(n, n_labels)`: the paper's Baseline.
+    """Return for each sample all labels of its groups, `(n, n_labels)`: the paper's Baseline.
 
-    Any classifier can be trained on the result, which ignores the groups; Eagle should be better.
+    Any classifier can be trained on the result. `Eagle` should be better.
 
     >>> ignore_groups([[1], [2], [3]], [[0, 1], [2]], [[0, 2], [1]]).toarray()
     array([[1., 0., 1.],

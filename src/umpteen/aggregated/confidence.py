@@ -1,4 +1,4 @@
-"""Labels of new groups, and how sure it is whose they are."""
+"""Assignment of the labels of new groups, with confidences."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,9 @@ def assign_new(
 ) -> csr_matrix:
     """Return confidences of the labels that samples get by `scores` of all labels of their groups.
 
-    A label whose scores in a group are all below `least` goes to nobody there. Where only presence
-    is known, a label goes to one sample of a group: a few new groups do not say how often it
-    occurs.
+    A label is left out of a group if all its scores there are below `least`. If only presence is
+    known, a label is assigned to one sample of a group, because a few new groups do not tell how
+    often it occurs.
     """
     share = "one" if samples_per_label == "estimate" else understood(problem, samples_per_label)
     given = handed_out(problem, scores, share)

@@ -1,4 +1,4 @@
-"""How many samples of a group have a label, where only its presence is known."""
+"""How many samples of a group have a label, if only its presence is known."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ _RIDGE = 0.1  # chosen on validation splits, as are the others (benchmarks/aggre
 
 
 def labels_of_others(problem: Problem, seed: int) -> csr_matrix:
-    """Return for each sample labels that it surely does not have, `(n, n_labels)`.
+    """Return for each sample some labels that it certainly does not have, `(n, n_labels)`.
 
     They are the labels of the groups of another sample, drawn at random, that are not also
     labels of its own groups.
@@ -39,12 +39,12 @@ class PairScores:
 def count_by_scores(problem: Problem, scores: PairScores) -> npt.NDArray[np.float32]:
     """Return how many samples of its group each of `problem.group_labels` belongs to.
 
-    The expected number under a noisy-or: a label is present where at least one sample has it, and
-    a sample has it with a probability that is logistic in the logarithm of its score. Slope and
-    bias of each label are those that make its presence in some groups and its absence in the
-    others most likely. So a label that solvers recognise in all samples of a cluster gets large
-    numbers, and where samples have labels at random the numbers are those of chance. At least 1
-    and at most the size of the group.
+    This is the expected number under a noisy-or: a label is present in a group if at least one
+    sample has it, and the probability of a sample is logistic in the logarithm of its score. The
+    slope and the bias of each label maximise the likelihood of its presence in some groups and its
+    absence in the others. So a label that solvers recognise in all samples of a cluster gets large
+    numbers; if samples have labels at random, the numbers are those of chance. A number is at
+    least 1 and at most the size of the group.
     """
     own, others = _by_label(scores.candidates), _by_label(scores.others)
     groups, labels = problem.groups, problem.label_groups

@@ -50,42 +50,42 @@ class Eagle(HasRecipe, ExtremeClassifier):
     **How it works.** Each label gets an embedding: the sum of all samples of its groups, corrected
     for the background of all groups. In each group it is assigned to the samples that are closest
     to its embedding (`samples_per_label`). Then, `rounds` times, solvers trained on other groups
-    score the samples of a group, and the labels are assigned again; where only presence is known,
-    the scores also say how many samples of a group have a label (docs/aggregated.md). The final
+    score the samples of a group, and the labels are assigned again. If only presence is known, the
+    scores also tell how many samples of a group have a label (docs/aggregated.md). The final
     solver is trained on the last `votes` assignments together; a label on which they disagree gets
-    a fractional weight. Validation groups decide between that, the first assignment, and all
+    a fractional weight. Validation groups decide between this, the first assignment, and all
     labels of the groups (`chosen_`).
 
-    `Eagle.paper()` is the algorithm as printed, without these: no background, one sample per
-    label and group, 20 iterations, no rounds. `Eagle.paper(recipe__iterations=0)` is the paper's
-    EAGLE-0. On texts it can be worse than ignoring the groups (docs/aggregated.md).
+    `Eagle.paper()` is the published algorithm: no background, one sample per label and group, 20
+    iterations, no rounds. `Eagle.paper(recipe__iterations=0)` is the paper's EAGLE-0. On texts,
+    both can be worse than ignoring the groups (papers/eagle/README.md).
 
     Parameters
     ----------
     solver : any classifier of this library; a LabelTree by default.
     samples_per_label : "count" if `group_labels` says how many samples of a group have a label;
         "estimate" if it only says that it occurs; "one" assigns it to one sample of each group.
-        "auto" is "estimate" if all counts are 1 although some would be higher by chance, and else
-        "count"; `samples_per_label_` is what was understood.
-    rounds : number of rounds. None means two; where only presence is known, up to four, until the
-        estimated numbers of samples settle.
+        "auto" is "estimate" if all counts are 1 although, by chance, some would be higher, and
+        otherwise "count"; `samples_per_label_` says which.
+    rounds : number of rounds. None means two, or, if only presence is known, up to four, until the
+        estimated numbers of samples no longer change.
     votes : number of assignments that the final solver is trained on. This needs a solver with a
         `cost`; other solvers, and `votes=1`, learn from `assigned_labels_`.
     recipe : a `umpteen.aggregated.EagleRecipe` with settings that few users change: Algorithm 1,
         the background and the folds. `set_params` and `paper` take `recipe__iterations` and so on.
-    n_jobs : threads of Eagle's own work; any number gives the same bits.
+    n_jobs : number of threads, except for the solver; any number gives the same bits.
 
     Attributes
     ----------
     solver_ : the fitted solver.
-    chosen_ : what it learned from: "rounds", the "first" assignment, or, as in the paper's
-        "baseline", all labels of the groups.
+    chosen_ : what the solver learned from: the assignments of the "rounds", the "first" assignment,
+        or all labels of the groups (the paper's "baseline").
     assigned_labels_ : the labels that were assigned to each training sample, `(n, n_labels)`.
-    label_embeddings_ : each label's embedding, its hundred largest values, `(n_labels, d)`.
+    label_embeddings_ : the hundred largest values of each label's embedding, `(n_labels, d)`.
     agreement_ : an estimate of the quality of each assignment, without true labels of samples: the
-        share of predicted labels that fit into the labels of the groups, for samples that the
-        solvers did not learn from. The first entry is that of solvers that learned from the first
-        assignment, the second that of solvers that learned from the first round, and so on.
+        share of predicted labels that are among the labels of the sample's groups, for samples that
+        the solvers did not learn from. The first entry is for solvers that learned from the first
+        assignment, the second for solvers that learned from the first round, and so on.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
     >>> groups = [[0, 1], [2, 3], [4, 5]]
@@ -139,11 +139,11 @@ class Eagle(HasRecipe, ExtremeClassifier):
         """Return Algorithms 1 and 2 of the paper as printed.
 
         The paper is ambiguous in two places, and both readings are available. With
-        `recipe__unlabelled="drop"`, the default, samples that received no label are not trained
-        on; with "keep" they are, since Algorithm 2 returns all of X. With `recipe__merge="list"`,
-        the default, a label that occurs c times in a group counts c times, as the lists of labels
-        in the paper's experiments suggest; with "set" it counts once, since M_k is a set of
-        groups.
+        `recipe__unlabelled="drop"`, the default, samples without an assigned label are left out of
+        the training; with "keep" they are used, since Algorithm 2 returns all of X. With
+        `recipe__merge="list"`, the default, a label that occurs c times in a group counts c times,
+        as the lists of labels in the paper's experiments suggest; with "set" it counts once, since
+        M_k is a set of groups.
         """
         recipe = EagleRecipe(iterations=20, background="none", compare=False)
         printed = {"samples_per_label": "one", "rounds": 0, "recipe": recipe}

@@ -44,20 +44,20 @@ def group_label_embeddings(
 ) -> csr_matrix:
     """Return an embedding of unit length for each label, close to one sample of each of its groups.
 
-    Algorithm 1 of EAGLE (Shen et al. 2020) for all labels at once: from the sum of all samples
-    of a label's groups, `iterations` steps of length `step` towards the mean of the samples
-    that are closest to it, one of each group (all of them where several are equally close).
-    `groups` `(n_groups, n)` and `group_labels` `(n_groups, n_labels)` are as in `Eagle.fit`; a
-    label that occurs c times in a group weighs c times. Rows of `X` are taken at unit length.
+    This is Algorithm 1 of EAGLE (Shen et al. 2020), for all labels at once. An embedding starts at
+    the sum of all samples of the label's groups. Then it moves `iterations` times by `step` towards
+    the mean of the closest sample of each group (of all closest ones, if there are ties). `groups`
+    `(n_groups, n)` and `group_labels` `(n_groups, n_labels)` are as in `Eagle.fit`; a label that
+    occurs c times in a group counts c times. Rows of `X` are scaled to unit length.
 
-    With `center`, the samples' mean is taken off first, which texts need: their rows share a
-    large common part. An embedding is then given at the features of its groups' samples;
-    elsewhere it is a multiple of the mean, which makes no difference between samples.
+    With `center`, the mean of the samples is subtracted first. Texts need this, because their rows
+    have much in common. The result has values only at the features of the label's own samples;
+    elsewhere the embedding is a multiple of the mean, which does not distinguish samples.
 
-    Where the paper leaves things open: a label without groups has no embedding (an empty row).
-    Where the samples of a label's groups add up to nothing, as in the paper's own example, it
-    starts from a random sample instead (`random_state`), one that is far from the starts of
-    other such labels of the same group.
+    The paper leaves two cases open. A label without groups has no embedding (an empty row). If the
+    samples of a label's groups add up to zero, as in the paper's own example, the embedding starts
+    at a random sample (`random_state`) that is far from the starts of other such labels of the
+    same group.
 
     >>> X = [[1, 0], [0, 1], [1, 0], [0.6, 0.8]]
     >>> embeddings = group_label_embeddings(X, [[0, 1], [2, 3]], [[0, 1], [0, 1]])

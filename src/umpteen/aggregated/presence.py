@@ -56,5 +56,5 @@ def _check_counts(problem: Problem) -> None:
             f"label {labels.indices[first]} occurs {labels.data[first]:g} times in group {group}, "
             f"which has {problem.sizes()[group_of[first]]} samples: a count is the number of "
             "samples that have the label. If yours are something else, pass "
-            'samples_per_label="estimate", which asks only whether a label occurs'
+            'samples_per_label="estimate", which uses only whether a label occurs'
         )

@@ -138,6 +138,6 @@ def _check_empty_groups(n_samples: npt.NDArray[np.int32], n_labels: npt.NDArray[
     if len(wrong):
         raise GroupsError(
             f"group {wrong[0]} has {n_labels[wrong[0]]} labels but no samples ({len(wrong):,} such "
-            "groups in all): nobody can have these labels. Leave out such groups, or check that "
+            "groups in all): no sample can have these labels. Leave out such groups, or check that "
             "the rows of groups and group_labels are in the same order"
         )

@@ -27,9 +27,10 @@ class EagleRecipe(Recipe):
     folds : number of folds of the groups; each solver of a round is trained on all but one fold.
     compare : whether validation groups decide between the rounds, the first assignment, and all
         labels of the groups.
-    unlabelled : "drop" leaves samples that were assigned no label out of the training; "keep" has
-        them count against all labels, as Algorithm 2 reads: it returns all of X.
-    merge : "list" has a group weigh as often as it has a label in the first embeddings, "set" once.
+    unlabelled : "drop" leaves samples without an assigned label out of the training; "keep" uses
+        them as negatives of all labels, because Algorithm 2 returns all of X.
+    merge : weight of a group in the first embedding of a label: its count in the group ("list"), or
+        1 ("set").
 
     >>> EagleRecipe(background="mean").background
     'mean'

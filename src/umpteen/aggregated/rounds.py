@@ -1,4 +1,4 @@
-"""Labels handed out anew by what a classifier thinks of samples that it has not seen."""
+"""Labels assigned again, by the scores of classifiers for samples that they have not seen."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ class LearnsFromLabelFeatures(ABC):
 
 
 class WeighsLabelFeatures(LearnsFromLabelFeatures):
-    """Finds out on a validation split how much features of labels count, and if they do at all."""
+    """Learns on a validation split how much features of labels count, and whether they help."""
 
 
 class MatchesLabelNames(WeighsLabelFeatures):
@@ -36,9 +36,9 @@ class AddsLabels(ABC):
     ) -> Self:  # fmt: skip
         """Add a label for each column of `Y`, numbered from `n_labels_` on.
 
-        `X` are samples with and without them; those without teach what the new labels are not,
-        and each stands for `negative_weight` samples. A method that knows labels by their features
-        needs no samples.
+        `X` has samples with and without the new labels. Those without are negatives, and each
+        counts `negative_weight` times. A method that finds labels by their features needs no
+        samples.
         """
 
 
@@ -63,7 +63,7 @@ class Explains(ABC):
 
     @abstractmethod
     def explain(self, x: Any, label: int) -> Any:
-        """Return what speaks for and against a label, for one sample."""
+        """Return the contributions for and against a label, for one sample."""
 
 
 class ExplainsByWeights(Explains):
@@ -87,7 +87,7 @@ class LearnsRoughly(ABC):
 
 
 class Combines(ABC):
-    """Answers by several classifiers, its `members`."""
+    """Combines the answers of several classifiers, its `members`."""
 
     members: Any
 

@@ -72,10 +72,10 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> TopK:
         """Fit on all samples, and return unbiased answers to the validation split.
 
-        `validation` marks that split, one boolean for each row of `X`; the answers are in the
-        order of the rows, and come from a model that was not trained on these samples:
-        probabilities, thresholds and weights are learned from them. This fits twice; a method that
-        can do both for less does so.
+        `validation` marks that split, with one boolean for each row of `X`. The answers are in the
+        order of the rows, and come from a model that was not trained on these samples, so that
+        probabilities, thresholds and weights can be learned from them. By default, this fits two
+        models; some methods do both for less.
         """
         X, k = check_features(X), check_k(k)
         is_validation = check_rows(validation, X.shape[0], "validation")
@@ -119,11 +119,11 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def score_labels(self, X: Any, candidates: Any) -> csr_matrix:
         """Return the scores of given labels for each sample, stored exactly where `candidates` are.
 
-        `candidates` has the forms of `Y`: an indicator `(n, n_labels)` with non-zero = asked, or
-        a list of label-id lists. The scores are those that `predict_topk` would give if it looked
-        everywhere. A label that it would not offer a sample even then, such as one that had no
-        samples in training, gets 0, or the sample's lowest score if that is negative: it is never
-        put before what is offered, and no score is infinite.
+        `candidates` has the forms of `Y`: an indicator `(n, n_labels)` whose non-zeros are the
+        labels to score, or a list of label-id lists. The scores are those of `predict_topk` with an
+        exhaustive search. A label that the model could never predict for a sample, such as one
+        without training samples, gets 0, or the sample's lowest score if that is negative. So it
+        never ranks before a label that can be predicted, and no score is infinite.
 
         >>> from umpteen import NearestCentroid
         >>> model = NearestCentroid().fit([[1, 1, 0], [1, 0, 0], [0, 0, 2]], [[0], [0, 1], [2]])
@@ -140,9 +140,9 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
     def predict(self, X: Any) -> Any:
         """Return the labels of each sample: a sparse indicator `(n, n_labels)`.
 
-        As many labels per sample as training samples had on average (at least one): a rule that
-        needs no calibrated scores. A classifier that was fitted on a 1-D array answers with a
-        1-D array of label ids, -1 where there is nothing to offer.
+        Each sample gets as many labels as training samples had on average, at least one; this needs
+        no calibrated scores. A classifier that was fitted on a 1-D array returns a 1-D array of
+        label ids, with -1 if a sample has no candidates.
         """
         top = self.predict_topk(X, k=self._n_predicted())
         if self.single_label_:

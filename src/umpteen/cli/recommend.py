@@ -17,7 +17,7 @@ def recommend(
     reading: Reading,
     label_texts: LabelTexts = None,
     max_seconds: Annotated[
-        float, typer.Option(metavar="S", min=0, help="Start no further candidate after S seconds.")
+        float, typer.Option(metavar="S", min=0, help="Try no further candidate after S seconds.")
     ] = 120.0,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the sample.")] = 0,
     json: Json = None,

@@ -19,13 +19,13 @@ class EtfHead(LinearHead):
     `in_features >= n_labels - 1`; with fewer features the rows are unit vectors of near-equal
     angles (`umpteen.collapse.fixed_frame`), the same for the same `seed`.
 
-    With `learned`, the rows are parameters as usual, for comparison. `bias` is always learned, as
-    the paper's code does; False leaves it out. The loss is `pick_all_labels(base, normalize)`.
+    With `learned`, the rows are learned as usual, for comparison. The bias is always learned, as in
+    the paper's code; `bias=False` leaves it out. The loss is `pick_all_labels(base, normalize)`.
 
-    `feature_penalty` and `weight_penalty` add that times the mean square length of features, and
-    times the sum of squares of learned rows: the objective of the paper's theorem. With them,
-    features have a best length; without, they keep growing, and collapse is never complete.
-    (AdamW's `weight_decay` is not such a penalty.)
+    The loss also has `feature_penalty` times the mean squared length of the features, and
+    `weight_penalty` times the sum of squares of learned rows: the objective of the paper's theorem.
+    With these penalties, features have an optimal length; without them, they keep growing, and
+    collapse is never complete. (AdamW's `weight_decay` is not such a penalty.)
 
     >>> head = EtfHead(8, 5)
     >>> head.n_parameters, EtfHead(8, 5, learned=True).n_parameters

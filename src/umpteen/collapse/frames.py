@@ -18,8 +18,8 @@ _STEPS = 20  # for each sharpness
 def simplex_etf(n_vectors: int, dimension: int) -> FloatArray:
     """Return unit vectors with the cosine -1 / (n_vectors - 1) between any two; equation (6).
 
-    That is as far apart as so many can be; they need `dimension >= n_vectors - 1`. From
-    `n_vectors` dimensions on, vector k is nearly axis k, and further axes are zero.
+    No `n_vectors` vectors can be farther apart. This needs `dimension >= n_vectors - 1`. With
+    `n_vectors` dimensions or more, vector k is nearly axis k, and further axes are zero.
 
     >>> vectors = simplex_etf(3, 3)
     >>> (vectors @ vectors.T).round(2)
@@ -63,11 +63,11 @@ def _is_searched(n_vectors: int, dimension: int, used: int) -> bool:
 
 
 def fixed_frame(n_vectors: int, dimension: int, seed: int = 0) -> FloatArray:
-    """Return a simplex where the dimension has room for it, else near-equal angles.
+    """Return a simplex if the dimension is large enough, and otherwise near-equal angles.
 
-    Only a simplex is as far apart as possible. Up to `2 * dimension` vectors could also be axes and
-    their opposites, with no positive cosine; but opposite rows cancel, and a set of both labels
-    would have the sum 0. Near-equal angles keep absolute cosines small, so they avoid that.
+    Up to `2 * dimension` vectors could also be the axes and their opposites, which have no positive
+    cosine. But opposite rows cancel: the rows of a set of both labels would add up to 0. Near-equal
+    angles avoid this, because their absolute cosines are small.
     """
     check_k(n_vectors, "n_labels")
     check_k(dimension, "in_features")

@@ -27,20 +27,20 @@ def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 class NearestSet(BaseEstimator):
     """The label set whose mean is nearest to a sample's features (the paper's ONN).
 
-    `fit` averages the features of each label set of the training samples, of any number of
-    labels; `predict` answers with the set of the nearest mean. That takes no thresholds and no
-    further training, but only sets that were seen can be answers.
+    `fit` averages the features of each label set of the training samples, whatever its number of
+    labels; `predict` returns the set with the nearest mean. This needs no thresholds and no further
+    training, but it can only predict sets that were seen in training.
 
-    With `unseen`, any set of labels can be, of as many labels as some training sample has: means
-    of collapsed features are sums of vectors of their labels, so those of unseen sets follow
-    (`averages_`). The nearest of all is found by branch and bound. Some samples of seen sets are
-    then given unseen ones: worth it where unseen sets are common.
+    With `unseen`, it can predict any label set with as many labels as some training sample has.
+    Means of collapsed features are sums of their labels' vectors, so the means of unseen sets can
+    be computed (`averages_`). Branch and bound finds the nearest of all sets. Some samples of seen
+    sets then get an unseen set, so use this only if unseen sets are common.
 
     Parameters
     ----------
-    unseen : whether sets that no training sample has can be answers.
-    max_steps : number of steps of the search for a sample, after which the best set found so far is
-        the answer; `search` tells for which samples.
+    unseen : whether sets that no training sample has can be predicted.
+    max_steps : maximum number of search steps per sample. Then the best set found so far is
+        returned; `search` tells for which samples.
 
     >>> features = np.array([[2.0, 0, 0], [0, 2, 0], [0, 0, 2], [1, 1, 0], [1, 0, 1]])
     >>> labels = [[0], [1], [2], [0, 1], [0, 2]]

@@ -39,7 +39,7 @@ class OneVsAll(BaseEstimator):
     threshold : probability from which a label is in the answer: a number, such as 0.5, or chosen on
         samples: "subset" makes the most sets exactly right, "f1" makes micro-F1 best.
     at_least_one : whether a sample with no label above the threshold gets its best one.
-    cost : penalty of errors relative to that of weights, as scikit-learn's `C`.
+    cost : penalty of errors relative to that of weights, like scikit-learn's `C`.
     max_iter : maximum number of iterations of the solver.
 
     >>> features = np.array([[1.0, 0], [0, 1], [1, 1], [0, 0]])

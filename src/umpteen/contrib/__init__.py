@@ -1,1 +1,1 @@
-"""Parts that live inside other programs: nothing here is imported by the rest of umpteen."""
+"""Code that runs inside other programs; the rest of umpteen does not import it."""

@@ -106,7 +106,7 @@ class Dataset:
         label_texts: Mapping[str, str] | None = None,
         name: str = "dataset",
     ) -> Self:
-        """Number the labels of all splits alike; splits narrower than others are widened.
+        """Return a data set with the same label ids in all splits; narrower splits are widened.
 
         Dev and test may be unlabelled: their `Y` is empty then. Samples that come with numbers
         (`Y`) keep them, and then `label_texts` is by number: `{"0": "text of label 0"}`.
@@ -151,7 +151,7 @@ class Dataset:
         return f"Dataset({self.name!r}: {sizes}, {self.n_labels:,} labels)"
 
     def describe(self) -> "Description":
-        """Describe sizes and the spread of labels: a table to print, a plot, or a dict."""
+        """Describe sizes and the distribution of labels: a table to print, a plot, or a dict."""
         from umpteen.data.describe import describe
 
         return describe(self)

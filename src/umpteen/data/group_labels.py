@@ -5,10 +5,10 @@ from umpteen.errors import GroupsError
 
 
 def labels_of_groups(samples: Samples) -> dict[str, list[str]]:
-    """Return the labels of each group, out of samples that were read with `group_field`.
+    """Return the labels of each group, from samples that were read with `group_field`.
 
-    The labels of a group are on one of its rows, such as the first, or on several; then they have
-    to be the same. A group without labels has an empty list.
+    The labels of a group are on one of its rows, such as the first, or on several rows, which then
+    have to agree. A group without labels has an empty list.
 
     >>> rows = {"texts": ["a", "b", "c"], "groups": ["p", "p", "q"]}
     >>> labels_of_groups(Samples(**rows, labels=[["red", "red"], [], ["blue"]]))

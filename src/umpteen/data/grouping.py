@@ -30,7 +30,7 @@ _DENSITY = 1 / 32  # of that projection: eight dimensions for each feature
 def group_randomly(n_samples: int, size: int, random_state: Any = 0) -> csr_matrix:
     """Return groups of `size` random samples, `(n_groups, n_samples)`; each sample is in one.
 
-    The last group is smaller where `size` does not divide the number of samples.
+    The last group is smaller if `size` does not divide the number of samples.
 
     >>> groups = group_randomly(10, size=4, random_state=0)
     >>> groups.shape, groups.sum(axis=1).ravel().tolist()
@@ -42,15 +42,14 @@ def group_randomly(n_samples: int, size: int, random_state: Any = 0) -> csr_matr
 
 
 def group_by_clusters(X: Any, depth: int, noise: float = 0.0, random_state: Any = 0) -> csr_matrix:
-    """Return groups of similar samples, `(2**depth, n)`: they are halved `depth` times.
+    """Return groups of similar samples, `(2**depth, n)`, by halving all samples `depth` times.
 
     Each cut is a spherical 2-means with equal sizes, so the groups' sizes differ by one at most.
 
-    `noise` makes groups more mixed, up to random ones: Gaussian noise is added to the features
-    before clustering, a vector about `noise` times as long as the mean row of `X`. Wide features
-    are first projected to 256 random dimensions, which keeps sparse ones from filling up and
-    gives the same `noise` the same effect at any width; the projection alone, at a tiny
-    `noise`, already blurs wide features a little.
+    With more `noise`, groups are more mixed: before clustering, a Gaussian vector about `noise`
+    times as long as the mean row of `X` is added to each row. Rows of more than 256 features are
+    first projected to 256 random dimensions. So sparse rows stay small, and the same `noise` has
+    the same effect at any width; but the projection alone already blurs such rows a little.
 
     >>> X = np.repeat(np.eye(2), 3, axis=0)
     >>> group_by_clusters(X, depth=1, random_state=0).toarray()

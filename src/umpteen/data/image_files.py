@@ -118,7 +118,7 @@ def _pixels(
             pixels = np.asarray(converted, np.uint8)
     except (OSError, ValueError, zipfile.BadZipFile, library.DecompressionBombError) as error:
         raise DataFormatError(
-            f"{path}: {name} is no image that can be read ({error}): get it again, or remove it"
+            f"{path}: {name} is no image, or damaged ({error}): get it again, or remove it"
         ) from error
     return pixels[:, :, None] if grey else pixels
 

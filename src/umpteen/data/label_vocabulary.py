@@ -49,9 +49,9 @@ class Concept:
 class LabelVocabulary(Mapping[str, Concept]):
     """A mapping from labels to what a vocabulary says about them, in the order of its file.
 
-    `read_vocabulary` reads one from a file, `LabelVocabulary.of` makes one of concepts. Parents
-    that are not in the vocabulary are left out. A label cannot be broader than itself: of a cycle,
-    the link that closes it, in the order of the file, is left out with a warning.
+    `read_vocabulary` reads one from a file, and `LabelVocabulary.of` makes one from concepts.
+    Parents that are not in the vocabulary are left out. If the hierarchy has a cycle, the link that
+    closes it, in the order of the file, is left out with a warning.
 
     >>> vocabulary = LabelVocabulary.of(
     ...     [
@@ -142,9 +142,9 @@ class LabelVocabulary(Mapping[str, Concept]):
         """Return the same vocabulary with labels as the training data writes them.
 
         `labels` are those of the training data: URIs (also `<uri>`), notations, last parts of URIs,
-        or preferred names, in any case. Whatever matches most of them is used. A concept that has
-        nothing of the kind, or the same as a concept before it, keeps its label. If nearly no label
-        matches, `LabelsError` shows both sides.
+        or preferred names; case does not matter. The kind that matches most labels is used. A
+        concept without such an identifier, or with the same one as an earlier concept, keeps its
+        label. If almost no label matches, `LabelsError` shows examples of both sides.
 
         >>> concepts = [Concept("http://ex.org/7", "Dog"), Concept("http://ex.org/8", "Cat")]
         >>> list(LabelVocabulary.of(concepts).matching(["dog"]))

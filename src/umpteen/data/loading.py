@@ -27,7 +27,7 @@ def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
     is a folder under `folder` (default: the environment variable `UMPTEEN_DATA`), such as
     `folder/name/train.jsonl.xz`; image sets may also be in `folder/images/name`.
 
-    Raises `DatasetNotFoundError`, which tells where it was looked for and what is there.
+    If there is no such data set, `DatasetNotFoundError` says where `load` looked and what is there.
     """
     if name == "pydocs" and folder is None:
         from umpteen.data.pydocs import load_pydocs

@@ -14,8 +14,8 @@ class Samples:
     """The samples of one file or one split of a data set.
 
     Either texts with label names (`texts`, `labels`), or numbers (`X`, `Y`). Without labels,
-    `labels` and `Y` are None. `groups` has the name of each sample's group, if asked for: labels
-    are those of groups then.
+    `labels` and `Y` are None. `groups` has the name of each sample's group if the file
+    was read with `group_field`; `labels` are then the labels of groups.
     """
 
     texts: list[str] | None = None

@@ -37,8 +37,8 @@ def make_extreme(
     Zipf's law instead, weighted like TF-IDF to unit length. A word drawn twice counts more, so
     samples have somewhat fewer non-zero features than that.
 
-    Where there are at least as many training samples as labels, every label has one; with fewer,
-    rare labels have none, as in any sample of a larger world. With `label_features`, the data
+    If there are at least as many training samples as labels, every label has one; with fewer,
+    rare labels have none, as in a sample of a larger data set. With `label_features`, the data
     set also has the words of each label as `dataset.label_features`.
 
     >>> make_extreme(n_samples=1000, n_features=500, n_labels=200)

@@ -49,10 +49,10 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class MemberContribution:
-    """What one member says about a label of a sample.
+    """The contribution of one member to the score of a label.
 
-    `rank` counts from 1, and is None if the member does not offer the label. `contribution` is by
-    how much the log-odds of the ensemble would fall without the member's candidate.
+    `rank` counts from 1, and is None if the member does not propose the label. `contribution` is by
+    how much the log-odds of the ensemble would fall if the member had not proposed it.
     """
 
     member: str
@@ -99,8 +99,8 @@ class EnsembleExplanation:
 class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
     """An ensemble of several classifiers, whose candidates are ranked by learned weights.
 
-    Each member is fitted on all samples. It also answers a validation split (a tenth of the
-    samples, 5,000 at most, near copies together) as a model that was not trained on it. From these
+    Each member is fitted on all samples. A model that was not trained on the validation split (a
+    tenth of the samples, 5,000 at most, near copies together) also predicts that split. From these
     answers, boosted trees learn the probability that a candidate is relevant, given each member's
     score, its distance from the sample's best score, its rank, and the frequency of the label. The
     geometric mean of that probability and one member's score is tried as well. If one member alone
@@ -114,7 +114,7 @@ class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains,
     Parameters
     ----------
     members : the classifiers; they are cloned, and not changed themselves.
-    n_candidates : number of labels that each member offers for a sample. No other label is
+    n_candidates : number of labels that each member proposes for a sample. No other label is
         returned, however large `k` is.
     tail : above 0, scores are divided by propensity^`tail`, in favour of rare labels; try 0.5 to 1
         for PSP@k. It may be changed after `fit`.

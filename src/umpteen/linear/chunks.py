@@ -1,4 +1,4 @@
-"""The weights of a tree in chunks: a few children of one node stand together."""
+"""The weights of a tree in chunks, each with a few children of one node."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

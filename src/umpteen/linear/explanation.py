@@ -48,8 +48,8 @@ class Explanation:
 
     `score` is the mean of the paths' scores over the trees. With label features it is either
     blended, `(mean + text_weight * cosine) / (1 + text_weight)`, or the probability of a ranker
-    that learned from both (`is_ranked`). `covered` is how much of the label's features the sample
-    has.
+    that learned from both (`is_ranked`). `covered` is the share of the label's features that the
+    sample has.
     """
 
     label: int
@@ -61,9 +61,9 @@ class Explanation:
     is_ranked: bool = False
 
     def features(self) -> list[tuple[int, float]]:
-        """Return the sample's features by what they add to the label's decision, largest first.
+        """Return the features with their contributions to the label's margin, largest first.
 
-        The mean over the trees of what they add to the leaf's margin.
+        Contributions to the margin in the leaf are averaged over the trees.
         """
         total: dict[int, float] = {}
         for path in self.paths:

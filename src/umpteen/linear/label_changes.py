@@ -1,4 +1,4 @@
-"""Labels that come, go and are learned again, in a label tree that stays as it is."""
+"""Adding, removing and refitting labels of a label tree that keeps its shape."""
 
 from abc import abstractmethod
 from typing import Annotated, Any, Self
@@ -32,7 +32,7 @@ _ANY_NUMBER = 2**31 - 1
 class LabelChanges(
     HasRecipe, AddsLabels, RemovesLabels, RefitsLabels, KnowsFeatures, ExtremeClassifier
 ):
-    """What `LabelTree` can do after `fit`."""
+    """The methods of `LabelTree` that change labels after `fit`."""
 
     trees_: Annotated[list[Annotated[Tree, Given("features", "labels")]], NotEmpty()]
     newcomers_: Annotated[Tree, Given("features", "labels")] | None
@@ -47,23 +47,22 @@ class LabelChanges(
     ) -> Self:  # fmt: skip
         """Add labels without learning the others again.
 
-        `Y` has a column for each new label (they are numbered from `n_labels_` on); samples
-        without any of them teach what the new labels are not: give some of the training samples,
-        and with `negative_weight` how many samples each of them stands for.
+        `Y` has a column for each new label; they are numbered from `n_labels_` on. Samples without
+        any of them are negatives: give some of the training samples. Each negative counts
+        `negative_weight` times.
 
-        The tree stays as it is, so all other labels keep their scores to the bit. Newcomers
-        stand beside it, and every sample is asked about each of them: a tree that was grown
-        without them would not send their samples to the same leaf. That takes its time: after
-        some hundreds of newcomers, prediction takes twice as long. `fit` brings them into the
-        tree.
+        The tree stays as it is, so all other labels keep their scores, to the bit. New labels are
+        not part of the tree, which was grown without them; every sample is scored for each of them
+        instead. So after some hundreds of new labels, prediction takes twice as long. `fit` puts
+        them into the tree.
         """
         X, Y = self._check_more(X, Y)
         _check_weight(negative_weight)
         n_with = np.bincount(Y.indices, minlength=Y.shape[1])
         if (n_with == X.shape[0]).any():
             raise LabelsError(
-                f"new label {np.argmax(n_with)} is on every sample, so nothing shows what it is "
-                "not: give samples without it as well, such as some of the training samples"
+                f"new label {np.argmax(n_with)} is on every sample, so it has no negatives: "
+                "give samples without it as well, such as some of the training samples"
             )
         texts = self._texts_with(label_features, n_with)
         first, n_labels = self.n_labels_, self.n_labels_ + Y.shape[1]
@@ -76,7 +75,7 @@ class LabelChanges(
         return self
 
     def remove_labels(self, labels: Any) -> Self:
-        """Forget labels: they are not predicted any more. The ids of the others stay."""
+        """Remove labels: they are not predicted any more. The ids of the others stay."""
         ids, newcomers, texts = self._check_ids(labels), self.newcomers_, self.label_texts_
         trees = [without_labels(tree, ids, self.n_features_in_) for tree in self.trees_]
         if newcomers is not None:
@@ -88,14 +87,14 @@ class LabelChanges(
     def refit_labels(self, X: Any, Y: Any, labels: Any, *, nodes_too: bool = True) -> Self:
         """Learn the classifiers of some labels, and of the nodes above them, again.
 
-        They forget what they knew: `X` and `Y` are all that the labels should learn from, old
-        samples and new ones. If that is a part of the old samples only, leave the nodes above as
-        they are (`nodes_too=False`), since other labels depend on them as well. Labels that had
-        no samples so far get their first classifier.
+        These classifiers are trained from scratch: `X` and `Y` must have all samples that they
+        should learn from, old and new. If you have only some of the old samples, leave the nodes
+        above as they are (`nodes_too=False`), because other labels depend on them as well. Labels
+        without samples so far get their first classifier.
 
-        Scores of labels below the same nodes move with these. Without `nodes_too` other labels
-        keep their scores to the bit, unless a new weight is larger than all that stand with it:
-        then those are rounded to a larger unit, of 1/32,767 of the largest.
+        Scores of other labels below the same nodes change, too. With `nodes_too=False`, other
+        labels keep their scores to the bit, except if a new weight is larger than all weights that
+        are stored together with it: these are then rounded to 1/32,767 of the largest.
         """
         ids = self._check_ids(labels)
         X, Y = self._check_more(X, Y, self.n_labels_)
@@ -111,7 +110,7 @@ class LabelChanges(
         return self
 
     def labels_with(self, X: Any) -> csr_matrix:
-        """Return `(samples, labels)`: 1 where a label has a feature of a sample.
+        """Return `(n, n_labels)` with a 1 for each label that knows a feature of the sample.
 
         They have a weight for it, or it is in their text and texts count.
 
@@ -201,6 +200,6 @@ class LabelChanges(
 def _check_weight(weight: Any) -> None:
     if not isinstance(weight, int | float | np.number) or not 0 < weight < np.inf:
         raise ParameterError(
-            f"negative_weight={weight!r} is not possible: it is how many samples each of the "
-            "given ones stands for, a number above 0"
+            f"negative_weight={weight!r} is not possible: expected a number above 0, how "
+            "many times each negative counts"
         )

@@ -1,4 +1,4 @@
-"""LabelTree: the strong, fast default."""
+"""LabelTree: the default classifier."""
 
 from copy import copy
 from dataclasses import replace
@@ -67,20 +67,22 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
     classmethods `parabel`, `bonsai`, `xr_linear` and `one_vs_all` are these special cases.
 
     The defaults differ from them; each was chosen on validation splits of three real data sets
-    (docs/label-tree.md has the figures). There is one wide, shallow tree. Leaves also learn from
-    hard negatives, samples that the layers above would send to them by mistake (`hard_negatives` of
-    the recipe), and the probabilities on the path count less (`path_weight`). Positives count
-    twice. Scores of labels that were often wrong in training are lowered a little (`trust`).
+    (benchmarks/results/choices.md has figures). There is one wide, shallow tree. Leaves also learn
+    from hard negatives, samples that the layers above would send to them by mistake
+    (`hard_negatives` of the recipe), and the probabilities on the path count less (`path_weight`).
+    Positives count twice. Scores of labels that were often wrong in training are lowered a little
+    (`trust`).
 
     **Scores** are in (0, 1]: a label's own probability times its trust, times the probabilities
     on its path to the power `path_weight`. For the logistic loss a probability is the sigmoid of
     the margin z; the squared hinge has none, and exp(-max(0, 1 - z)^3) with a slight slope up to
     z = 2 ranks best. Scores rank labels and samples well but are not calibrated.
 
-    **Label features** (`fit(..., label_features=)`, features of the label texts in the same
-    vocabulary as `X`) help twice. They shape the tree (`label_text_share`), and their cosine to the
-    sample is blended into the score, `(tree + w * cosine) / (1 + w)`, with w (`label_text_weight`)
-    chosen on a validation split. Labels without samples can then be found.
+    **Label features** (`fit(..., label_features=)`) are features of the label texts in the same
+    vocabulary as `X`. They shape the tree (`label_text_share`), and they count in the score: either
+    by their cosine to the sample, `(tree + w * cosine) / (1 + w)`, or by a ranker that learns from
+    the tree and the texts. Which of the two, and the weight w (`label_text_weight`), is chosen on a
+    validation split. Labels without samples can then be found, too.
 
     Parameters
     ----------
@@ -91,16 +93,16 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
     cost, positive_weight : penalty of errors, and its factor for positives. Higher values fit rare
         labels better and make larger models. The cost is meant for rows of `X` of length 1; for
         other rows it is adjusted to their mean square, so the scale of `X` matters little. The cost
-        "auto" is 1, but in a `Tagger`, which chooses both by the validation split.
-    prune : smallest weight that is kept, for rows of `X` of length 1 and in proportion for
-        others; 0.05 makes models half as large again and gains nothing, 0.2 makes them a third
+        "auto" is 1, except in a `Tagger`, which chooses both on part of the texts.
+    prune : smallest weight that is kept, for rows of `X` of length 1, and in proportion for
+        others; with 0.05, models are 1.5 times as large and no better; with 0.2, they are a third
         to a half smaller.
     recipe : a `umpteen.linear.TreeRecipe` with settings that few users change: loss, stopping, hard
         negatives, weights of path and label texts. `set_params` and the classmethods take
         `recipe__loss` and so on.
     max_memory : bytes that training may need on top of the data. If the estimate exceeds it, `fit`
         raises `MemoryBudgetError` before it starts.
-    n_jobs : threads; any number gives the same bits.
+    n_jobs : number of threads; any number gives the same bits.
 
     >>> X = csr_matrix([[1, 0, 0], [1, 1, 0], [0, 0, 1]], dtype=float)
     >>> model = LabelTree().fit(X, [[0], [0, 1], [2]])
@@ -187,7 +189,8 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
     ) -> Self:
         """Learn from samples and their labels, and from features of the labels if given.
 
-        With `label_features`, `label_names` are features of each name of labels with several.
+        If labels have several names, `label_names` has features of each name, in addition to
+        `label_features`.
         """
         self._fit(X, Y, label_features, None, label_names)
         return self
@@ -209,10 +212,10 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
         self, X: Any, Y: Any, validation: Any, k: int = 5, label_features: Any = None,
         label_names: NameFeatures | None = None,
     ) -> TopK:  # fmt: skip
-        """Return answers to the samples of `validation` by a model of the others.
+        """Return answers to the samples of `validation` from a model trained on the others.
 
-        It compares settings and keeps nothing. It takes less time than `fit_validated`, and a
-        ranker of label texts learns from one half of the samples for the other.
+        Use it to compare settings: the model is not kept. It takes less time than `fit_validated`.
+        A ranker of label texts learns from one half of these samples and is applied to the other.
         """
         trial: Self = clone(self)
         X, Y = trial._check_fit(X, Y)
@@ -266,8 +269,8 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
     def explain(self, x: Any, label: int) -> Explanation:
         """Explain a label's score for one sample by the contributions of features, step by step.
 
-        Contributions add up to the score that `predict_topk` gives, provided its beam reaches the
-        label; a label that the beam misses counts zero there, but is explained all the same.
+        Contributions add up to the score of `predict_topk` if its beam search reaches the label. A
+        label that the beam search misses is explained as well.
         """
         x = as_csr(self._check_one(x))
         label = check_label(label, self.n_labels_)
@@ -293,8 +296,8 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
     def roughly(self) -> Self:
         """Return an unfitted copy for labels that are full of errors.
 
-        It is regularised more and not trained to the end: it ranks the samples of a group of
-        `Eagle` better, in a fifth of the time (benchmarks/results/aggregated_choices.md).
+        It is regularised more and trained for less time. In `Eagle`, it ranks the samples of a
+        group better, in a fifth of the time (benchmarks/results/aggregated_choices.md).
         """
         rough: Self = clone(self)
         tolerance = max(_ROUGH_TOLERANCE, rough.get_params()["recipe__tolerance"])

@@ -1,4 +1,4 @@
-"""The settings of LabelTree that seldom need another value."""
+"""Settings of LabelTree that few users change."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real

@@ -1,4 +1,4 @@
-"""What training will need, before it starts."""
+"""Estimates of memory, model size and time, before training starts."""
 
 import time
 from collections.abc import Callable

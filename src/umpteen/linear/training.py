@@ -130,7 +130,7 @@ def learn_trust(
 
     A label's trust is its smoothed precision among the samples that rank it in their best ten
     with a score of at least 0.3, to the power 0.3: the constants that did best on validation
-    splits of three data sets. It settles what a margin of 1 cannot: whose 1 is worth more.
+    splits of three data sets. So equal margins of different labels can get different scores.
     """
     concerned = np.isin(tree.hierarchy.label_order, of)
     labels, logs = search_tree(tree, X, _RANKS, search)

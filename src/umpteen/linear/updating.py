@@ -1,4 +1,4 @@
-"""Learn labels anew, or new labels, in a tree that stays as it is."""
+"""Train labels again, or new labels, in a tree that keeps its shape."""
 
 from typing import NamedTuple
 
@@ -29,9 +29,9 @@ def add_labels(
 ) -> Tree:  # fmt: skip
     """Return a tree without nodes that holds the labels of `Y`'s columns, and those of `newcomers`.
 
-    Every sample is asked about every newcomer: the big tree would not send their samples to any
-    leaf for sure, as it learned without them. Similar newcomers share a chunk, and learn from
-    their samples against those that are most like these, and some that are drawn.
+    Every sample is scored for every new label, because the tree, which was trained without them,
+    would not send their samples to one leaf. Similar new labels share a chunk. Their negatives are
+    the samples that are most like their own, and some random ones.
     """
     rows = label_representation(X, Y)
     columns = _similar(rows, solver.seed, n_jobs)
@@ -81,7 +81,7 @@ def refit_labels(
     tree: Tree, X: csr_matrix, Y: csr_matrix, labels: IntArray, solver: Solver, search: Search,
     *, nodes_too: bool = True,
 ) -> Tree:  # fmt: skip
-    """Return the tree with the classifiers of some labels, and of the nodes above, learned anew.
+    """Return the tree with the classifiers of some labels, and of their nodes, trained again.
 
     As in `train_tree`, but only the chunks with such a child are touched, and in them only those
     children. Scores of other labels move with the nodes above them, and by a rounding error if
@@ -131,7 +131,7 @@ def labels_by_feature(tree: Tree, features: npt.NDArray[np.integer], n_labels: i
 
 
 class _TouchedChunk(NamedTuple):
-    """Children of one chunk that learn anew, by their numbers in the tree."""
+    """Children of one chunk that are trained again, by their numbers in the tree."""
 
     chunk: int
     node: int

@@ -38,9 +38,9 @@ def choose(
 ) -> ValidatedTexts:  # fmt: skip
     """Choose how label texts count, by the nDCG at 5 on a validation split.
 
-    Tried are weights of the cosine, among them 0, and a ranker. The ranker is learned from all of
-    the split, and its answers come from rankers of the other folds. `best` is what a tree finds
-    that has not seen the split.
+    It tries several weights of the cosine, among them 0, and a ranker. The ranker learns from the
+    whole split; its answers to the split come from rankers of the other folds. `best` has the
+    labels that a tree without the split finds.
     """
     expected, unlearned = learned_labels(Y, split)  # others only their texts can find
     samples = csr_matrix(X[split])

@@ -65,14 +65,14 @@ def collapse_measures(
 def set_variability(
     features: Any, Y: Any, multiplicity: int = 1, *, reference: bool = False
 ) -> float:
-    """Return NC1: how far samples are from their label set's mean, over how far means are apart.
+    """Return NC1: the variability within label sets, relative to that between their means.
 
-    trace(S_W S_B^+) / sets, over samples with `multiplicity` labels: S_W is the covariance within
-    sets, S_B that of the sets' means, on its `labels - 1` main axes: collapsed means have no
-    more, and on others there is only noise, within and between sets alike, whose ratio never
-    falls. The reference keeps all axes, and takes S_B around a centre that is too near the
-    origin, the sum of features over the number of all samples, those with other numbers of
-    labels included; with one label, that makes one axis too many.
+    This is trace(S_W S_B^+) / sets, over samples with `multiplicity` labels. S_W is the covariance
+    within sets, and S_B that of the sets' means, on its `labels - 1` main axes: collapsed means
+    have no others, and noise on further axes would keep the ratio from falling. The reference keeps
+    all axes. It also takes S_B around a centre that is too close to the origin: the sum of features
+    divided by the number of all samples, including those with other numbers of labels. With one
+    label, this adds an axis.
     """
     sets = LabelSets.of(features, Y)
     if (sets.multiplicities == multiplicity).sum() < 2:
@@ -88,10 +88,10 @@ def classifier_simplex(weight: Any) -> float:
 
 
 def means_simplex(features: Any, Y: Any, *, reference: bool = False) -> float:
-    """Return NC2 of the means of samples with one label, around their mean.
+    """Return NC2 of the means: how far those of samples with one label are from a simplex.
 
-    The reference does not subtract the mean; with features that are never negative, as after a
-    ReLU, it can then not reach 0.
+    Means are centered first. The reference does not do this; with non-negative features, as after
+    a ReLU, it cannot reach 0.
     """
     return _means_simplex(LabelSets.of(features, Y), reference)
 
@@ -99,27 +99,28 @@ def means_simplex(features: Any, Y: Any, *, reference: bool = False) -> float:
 def self_duality(weight: Any, features: Any, Y: Any, *, reference: bool = False) -> float:
     """Return NC3: how far classifier and means (as in NC2) are from being the same simplex.
 
-    The reference subtracts the sum of features with one label over the number of all samples.
+    The reference subtracts the sum of features with one label, divided by the number of all
+    samples.
     """
     return _self_duality(LabelSets.of(features, Y), weight, reference)
 
 
 def tagwise_angle(features: Any, Y: Any, multiplicity: int = 2, *, centered: bool = False) -> float:
-    """Return NCm: the angle of a set's mean to the sum of its labels' means, over other sums.
+    """Return NCm: the angle of a set's mean to the sum of its labels' means, relative to others.
 
-    The mean angle of each label set's mean to the sum of the means of its own labels (each from
-    samples with one label), over the mean angle to the sums of all sets of so many labels, its
-    own included. 1 is what random features have.
+    This is the mean angle of a label set's mean to the sum of the means of its own labels (each
+    from samples with one label), divided by the mean angle to the sums of all sets with the same
+    number of labels, including its own. Random features have 1.
 
-    With `centered`, means and sums are taken around their averages: then it is also 0 where the
-    features of a multiplicity have an offset in common, as after a ReLU.
+    With `centered`, the averages of means and of sums are subtracted first. Then it is 0 even if
+    the features of a multiplicity have a common offset, as after a ReLU.
     """
     sets = LabelSets.of(features, Y)
     value = tagwise_ratio(sets, multiplicity, centered)
     if value is None:
         raise LabelsError(
-            f"no set of {multiplicity} labels can be compared: it takes samples with so many "
-            "labels, each of which is the only label of other samples"
+            f"no set of {multiplicity} labels can be compared: there must be such samples, "
+            "and other samples that have each of these labels alone"
         )
     return value
 
@@ -209,7 +210,7 @@ def tagwise_ratio(sets: LabelSets, multiplicity: int, centered: bool = False) ->
 
 
 def _other_sets(n_labels: int, multiplicity: int) -> npt.NDArray[np.int64]:
-    """All sets of so many labels, or a sample; `(sets, multiplicity)`."""
+    """All sets of `multiplicity` labels, or a sample of them; `(sets, multiplicity)`."""
     if comb(n_labels, multiplicity) <= _MOST:
         return np.array(list(combinations(range(n_labels), multiplicity)))
     random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Which labels are taken for which: given wrongly, while another one was missed."""
+"""Confused labels: one is wrongly predicted where another is missed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,9 +32,8 @@ class Confused:
 def most_confused(Y: Any, top: Any, n: int = 10) -> list[Confused]:
     """Return the `n` pairs of labels that are confused in most samples, most frequent first.
 
-    Of a sample with k relevant labels, the first k answers are looked at: each wrong one is
-    paired with each relevant one that is not among them. Equally frequent pairs are in the
-    order of their ids.
+    For a sample with k relevant labels, each wrong label among the first k answers is paired with
+    each relevant label that is not among them. Ties are in the order of their ids.
 
     >>> from umpteen import TopK
     >>> top = TopK(labels=[[1, 0], [1, 2], [0, 2]], scores=[[0.9, 0.5]] * 3)

@@ -27,7 +27,7 @@ def check_ks(k: Any) -> list[int]:
         return [check_k(k)]
     ks = [check_k(one) for one in k]
     if not ks:
-        raise ParameterError("k is empty: ask for one number or several, such as k=(1, 3, 5)")
+        raise ParameterError("k is empty: use one number or several, such as k=(1, 3, 5)")
     return ks
 
 
@@ -63,8 +63,8 @@ def check_answers(top: Any, k: int) -> TopK:
         )
     if top.k < k and top.labels.max(initial=-1) >= top.k:
         raise ParameterError(
-            f"k={k} was asked for, but the answers hold only {top.k} labels per sample; "
-            f"predict with k={k} or more, or ask for less here"
+            f"k={k} is not possible: the answers have only {top.k} labels per sample; "
+            f"predict with k={k} or more, or use a smaller k here"
         )
     return top.first(k)
 

@@ -14,7 +14,7 @@ from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each
 
 
 def macro_precision_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Return the mean share of a label's answers at `k` that are right; 0 without answers.
+    """Return the precision of each label at `k`, averaged over labels; 0 if never predicted.
 
     >>> from umpteen import TopK
     >>> macro_precision_at_k([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1)
@@ -25,7 +25,7 @@ def macro_precision_at_k(Y: Any, top: Any, k: Ks) -> Value:
 
 
 def macro_recall_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Return the mean share of a label's relevant samples that it was answered to at `k`.
+    """Return the recall of each label at `k`, averaged over labels.
 
     >>> from umpteen import TopK
     >>> macro_recall_at_k([[0], [1], [1]], TopK([[0], [0], [1]], [[0.9]] * 3), k=1)

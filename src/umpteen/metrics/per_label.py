@@ -56,11 +56,11 @@ class LabelTable:
         )
 
     def best(self, n: int = 10, at_least: int = FEWEST_TEST_SAMPLES) -> list[LabelQuality]:
-        """Return the `n` labels of highest F1, of those with `at_least` so many test samples."""
+        """Return the `n` labels with the highest F1 and at least `at_least` test samples."""
         return self._first(-self.f1, n, at_least)
 
     def worst(self, n: int = 10, at_least: int = FEWEST_TEST_SAMPLES) -> list[LabelQuality]:
-        """Return the `n` labels of lowest F1, of those with `at_least` so many test samples."""
+        """Return the `n` labels with the lowest F1 and at least `at_least` test samples."""
         return self._first(self.f1, n, at_least)
 
     def _first(self, key: FloatArray, n: int, at_least: int) -> list[LabelQuality]:

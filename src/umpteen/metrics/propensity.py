@@ -42,9 +42,10 @@ class LabelCounts:
 def propensity(Y_train: Any, a: float = 0.55, b: float = 1.5) -> FloatArray:
     """Return the chance that a relevant label was annotated, per label (Jain et al. 2016).
 
-    Rare labels are missed more often, so their propensity is lower; `a` and `b` are the data
-    set's constants (`PROPENSITY_CONSTANTS`). Labels are counted in the training data. For one
-    or two samples the formula leaves [0, 1], and the answer is 1. `Y_train` may be `LabelCounts`.
+    Rare labels are missed more often, so their propensity is lower; `a` and `b` are the data set's
+    constants (`PROPENSITY_CONSTANTS`). Labels are counted in the training data. With one or two
+    samples in total, the formula leaves [0, 1], and the result is 1. `Y_train` may be
+    `LabelCounts`.
 
     >>> propensity([[0], [0], [0], [0, 1]]).round(3)
     array([0.8  , 0.721])

@@ -16,7 +16,7 @@ from umpteen.metrics.inputs import FloatArray, Ks, Value, at_each
 
 
 def precision_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Return the share of the first `k` places that hold a relevant label, answered or not.
+    """Return the share of the first `k` places with a relevant label; empty places count, too.
 
     >>> from umpteen import TopK
     >>> top = TopK(labels=[[2, 0], [1, -1]], scores=[[0.9, 0.5], [0.7, -np.inf]])
@@ -50,7 +50,7 @@ def f1_at_k(Y: Any, top: Any, k: Ks) -> Value:
 
 
 def ndcg_at_k(Y: Any, top: Any, k: Ks) -> Value:
-    """Return hits weighted by 1 / log2(place + 1), relative to the best that the sample allows.
+    """Return hits weighted by 1 / log2(place + 1), divided by the best possible sum.
 
     >>> from umpteen import TopK
     >>> ndcg_at_k([[0]], TopK([[2, 0]], [[0.9, 0.5]]), k=[1, 2]).round(4)

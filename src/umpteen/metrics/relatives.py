@@ -15,7 +15,7 @@ _ROWS_PER_BLOCK = 1 << 16
 
 
 def most_specific(top: TopK, parents: Any, *, ratio: float = 0.5) -> TopK:
-    """Return the answers without labels that a narrower answer makes superfluous.
+    """Return the answers without labels that a narrower answer makes redundant.
 
     A label is dropped if one of its descendants is answered for the same sample with at least
     `ratio` times its score. If scores are probabilities, a descendant with half the probability of
@@ -58,8 +58,8 @@ def with_ancestors(top: TopK, parents: Any) -> TopK:
     """Return the answers with all ancestors of the answered labels, best first.
 
     An ancestor gets the best score among its answered descendants, or keeps its own if that is
-    higher: what is a poodle is a dog, at least as probably. Ties go to the lowest label id. The
-    result has as many columns as the longest row needs, and no fewer than `top`;
+    higher: a sample is a dog at least as probably as it is a poodle. Ties go to the lowest label
+    id. The result has as many columns as the longest row needs, and no fewer than `top`;
     `with_ancestors(top, parents).first(k)` keeps the best.
 
     Row i of `parents` `(n_labels, n_labels)` marks the direct parents of label i.

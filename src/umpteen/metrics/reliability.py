@@ -81,7 +81,7 @@ def reliability(probabilities: Any, hits: Any, n_bins: int = 10) -> Reliability:
 
 
 def expected_calibration_error(probabilities: Any, hits: Any, n_bins: int = 10) -> float:
-    """Return how far probabilities are from the share that is right, averaged; 0 is best.
+    """Return the mean distance of probabilities from the share of right answers; 0 is best.
 
     >>> round(expected_calibration_error([0.1, 0.3, 0.9, 0.7], [False, True, True, True], 2), 4)
     0.25
@@ -90,7 +90,7 @@ def expected_calibration_error(probabilities: Any, hits: Any, n_bins: int = 10) 
 
 
 def precision_at_thresholds(Y: Any, top: Any, thresholds: Any = THRESHOLDS) -> list[AtThreshold]:
-    """Return precision and recall if only answers from a probability upwards are given.
+    """Return precision and recall of the answers whose probability reaches each threshold.
 
     >>> from umpteen import TopK
     >>> top = TopK(labels=[[0, 1], [1, 2]], scores=[[0.9, 0.6], [0.8, 0.2]])

@@ -1,9 +1,9 @@
 """Last layers for very many labels: heads that share the work (Liang et al., Multi-Head Encoding).
 
-A label's number is written with several short digits, as 742 is with three, and each head finds
-one digit. `ProductHead` is smallest, `CascadeHead` searches from coarse to fine and takes several
+The number of a label is written with several digits, as 742 has three, and each head predicts one
+digit. `ProductHead` is smallest, `CascadeHead` searches from coarse to fine and takes several
 labels per sample, `SamplingHead` trains a few groups of a full layer at a time, `PowersetHead`
-answers with a whole set of labels.
+predicts whole label sets.
 """
 
 from umpteen.extras import require

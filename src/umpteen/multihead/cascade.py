@@ -26,23 +26,23 @@ _MAX_ENTRIES = 2**25  # of gathered table rows at a time
 
 
 class CascadeHead(CodedHead):
-    """Finds the best groups of labels first, and looks for labels only in these.
+    """Finds the best groups of labels first, and then scores only the labels of these groups.
 
-    The first head is a linear layer over groups. Each further head is a query of `hidden`
-    numbers, compared with the table rows of the children of the groups found so far. So a sample
-    costs `in_features * n_groups + n_candidates * group_size * hidden`; the tables remain, one
-    row per label.
+    The first head is a linear layer over groups. Each further head computes a query vector of
+    length `hidden`, and compares it with the table rows of the children of the groups found so far.
+    So a sample costs `in_features * n_groups + n_candidates * group_size * hidden`. The tables
+    still have one row per label.
 
-    `loss="bce"` takes any number of labels per sample: every head learns by binary
-    cross-entropy over its candidates, the `n_candidates` best groups, which always hold the true
-    ones (as many more as need be). `loss="softmax"` takes one class per sample: cross-entropy
-    over groups, then within the true group, so that scores are probabilities of classes.
+    `loss="bce"` takes any number of labels per sample: every head is trained by binary
+    cross-entropy over its candidates. These are the `n_candidates` best groups and, in training,
+    all true groups. `loss="softmax"` takes one class per sample: cross-entropy over groups, then
+    within the true group, so that scores are probabilities of classes.
 
-    `topk` scores are logs of the product of the scores of a label and its groups, with
-    `n_candidates` groups kept at each head; all labels are compared if that covers all groups.
-    With fewer candidates than k, the rest is -1. With `sparse`, only table rows in use get
-    gradients, as a sparse tensor: for SGD, SparseAdam or `umpteen.neural.RowAdam`. `bias` gives
-    each label a number that says how frequent it is among those of its group: see `init_bias`.
+    A score of `topk` is the logarithm of the product of the scores of a label and of its groups.
+    Each head keeps `n_candidates` groups; if these are all groups, all labels are compared. If
+    there are fewer candidates than k, the remaining places hold -1. With `sparse`, only table rows
+    in use get gradients, as a sparse tensor: for SGD, SparseAdam or `umpteen.neural.RowAdam`. With
+    `bias`, each label has a bias for its frequency within its group: see `init_bias`.
 
     >>> head = CascadeHead(8, 1000, lengths=[50, 20], hidden=16)
     >>> head.n_parameters == 50 * (8 + 1) + 16 * (8 + 1) + 1000 * (16 + 1)

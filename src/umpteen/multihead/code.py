@@ -27,11 +27,11 @@ _MAX_STRIDE = 2**62  # beyond any label: such a head's digit is always 0
 @storable
 @dataclass(frozen=True, eq=False)
 class LabelCode:
-    """Which digits a label has: mixed radix, the first head's digit the most significant.
+    """The digits of labels: mixed radix, with the most significant digit for the first head.
 
-    `lengths` are the heads' numbers of digits; their product may exceed `n_labels`, and codes
-    that no label has (padding) decode to -1. Labels are numbered as they are or in any `order`:
-    the label at place p is `order[p]`, and the digits are those of the place.
+    `lengths` has the number of values of each digit. Their product may exceed `n_labels`; codes
+    without a label (padding) decode to -1. By default, a label's digits are those of its id. With
+    `order`, they are those of its place p, where `order[p]` is the label.
 
     >>> code = LabelCode(10, [3, 4])
     >>> code.encode(np.array([0, 7, 9]))
@@ -53,7 +53,7 @@ class LabelCode:
         if math.prod(lengths) < self.n_labels:
             raise ParameterError(
                 f"heads of {lengths} have {math.prod(lengths):,} codes, too few for "
-                f"{self.n_labels:,} labels: make one longer, or take LabelCode.balanced"
+                f"{self.n_labels:,} labels: make one longer, or use LabelCode.balanced"
             )
         if self.order is not None:
             object.__setattr__(self, "order", _permutation(self.order, self.n_labels))
@@ -103,7 +103,7 @@ class LabelCode:
         return [math.ceil(self.n_labels / stride) for stride in self.strides]
 
     def confusion_degree(self, *, parallel: bool = False) -> float:
-        """Return how many labels are mixed up by sharing digits (Eq. 15); less is better.
+        """Return the paper's measure of how many labels share digits (Eq. 15); lower is better.
 
         In the heads' order; `parallel` heads have none, and their worst order counts: ascending.
         """

@@ -45,7 +45,7 @@ class PowersetCode:
         if check_k(self.labels_per_head, "labels_per_head") > _MAX_LABELS_PER_HEAD:
             raise ParameterError(
                 f"labels_per_head={self.labels_per_head} would need heads of "
-                f"2**{self.labels_per_head} outputs: take {_MAX_LABELS_PER_HEAD} or fewer"
+                f"2**{self.labels_per_head} outputs: use {_MAX_LABELS_PER_HEAD} or fewer"
             )
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:

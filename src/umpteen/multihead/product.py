@@ -28,8 +28,8 @@ LOSSES = ("softmax", "joint", "bce")
 class ProductHead(CodedHead):
     """One linear layer with `sum(lengths)` outputs instead of one per label.
 
-    For one class per sample: with several, digits of one label would be combined with those of
-    another, which is refused. Take `CascadeHead` there, or `PowersetHead` for sets.
+    It is for one class per sample. Several labels raise an error, because digits of different
+    labels would be combined; use `CascadeHead`, or `PowersetHead` for label sets.
 
     `loss` is `"softmax"` (cross-entropy of every head: the likelihood of the class), `"joint"`
     (one softmax over all heads' outputs) or `"bce"` (the paper's Algorithm 2). `n_groups` > 1

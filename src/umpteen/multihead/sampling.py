@@ -32,13 +32,13 @@ class SamplingHead(CodedHead):
     sample has its true group and `n_random` others, drawn anew (MHS-S has S = n_random + 1).
 
     `loss="softmax"` takes one class per sample, `loss="bce"` any number of labels, in shared
-    groups only. Groups that a step leaves out are not told apart from the others: with few
-    groups per step and `n_random=0`, use the features rather than the answers.
+    groups only. A step does not distinguish labels of groups that it leaves out: with few groups
+    per step and `n_random=0`, use the features rather than the predictions.
 
     The code has two heads: `lengths` are the number of groups and their size. `topk` goes
     through all labels and is exact; scores are logits. With `sparse`, only rows in use get
-    gradients, as a sparse tensor: for SGD, SparseAdam or `umpteen.neural.RowAdam`. `bias` gives
-    each label a number that says how frequent it is: see `init_bias`.
+    gradients, as a sparse tensor: for SGD, SparseAdam or `umpteen.neural.RowAdam`. With `bias`,
+    each label has a bias for its frequency: see `init_bias`.
 
     >>> head = SamplingHead(8, 1000, lengths=[50, 20])
     >>> head.n_parameters
@@ -99,8 +99,8 @@ class SamplingHead(CodedHead):
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
         """Set the biases to the log-odds of the labels' frequencies; return the head itself.
 
-        Only with `loss="bce"`. A softmax over shared groups meets frequent labels more often, too,
-        as negatives: that keeps their scores down, and biases would have to be learned away.
+        This has an effect only with `loss="bce"`. In a softmax over shared groups, frequent labels
+        are also more often negatives, so initial biases would have to be unlearned.
         """
         if self.bias is not None and self.loss_name == "bce":
             frequencies = frequencies_of(counts, n_samples, self.n_labels)

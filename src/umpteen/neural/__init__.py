@@ -1,8 +1,8 @@
 """Networks: what every neural method shares.
 
-A network is an encoder (`Bag`, `MLP`, `Conv`, `ResNet`), which makes features of samples, and a
-`Head`, which chooses labels by them. `NeuralClassifier` trains any of the first with any of the
-second; `heads` are for a training loop of one's own as well.
+A network has an encoder (`Bag`, `MLP`, `Conv`, `ResNet`), which computes features of samples, and a
+`Head`, which scores labels from these. `NeuralClassifier` trains any encoder with any head; `heads`
+also work in your own training loop.
 """
 
 from umpteen.extras import require

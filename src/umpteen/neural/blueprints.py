@@ -34,8 +34,8 @@ class Blueprint:
         module, _, name = self.path.rpartition(".")
         if not _OURS.fullmatch(self.path):
             raise ParameterError(
-                f"{self.path} is not of this package, so no blueprint can name it: a saved model "
-                "must not bring code. Use the modules of umpteen.neural in a loop of your own"
+                f"{self.path} is not a class of umpteen, so a blueprint cannot name it: a saved "
+                "model must not contain code. Use it with umpteen.neural.heads in your own loop"
             )
         try:
             found = getattr(import_module(module), name, None)

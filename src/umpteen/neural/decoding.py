@@ -39,7 +39,7 @@ def check_decoder(decoder: Any, single_label: bool) -> None:
         )
     if single_label:
         raise LabelsError(
-            "a decoder answers with label sets, but Y is 1-D, with one class per sample: leave "
+            "a decoder predicts label sets, but Y is 1-D, with one class per sample: leave "
             "decoder out, or give Y as lists of labels"
         )
 

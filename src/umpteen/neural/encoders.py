@@ -19,9 +19,9 @@ from umpteen.neural.inputs import SparseRows
 class Bag(nn.Module):
     """The weighted sum of the vectors of a sample's features, then ReLU (SiameseXML's encoder).
 
-    For rows with few entries of many, such as TF-IDF. With `residual`, SiameseXML's residual block
-    follows; `linear` leaves out the ReLU. `sparse` gradients only touch the vectors of a batch:
-    needed for large vocabularies.
+    It is for sparse rows, such as TF-IDF. With `residual`, SiameseXML's residual block follows;
+    `linear` leaves out the ReLU. With `sparse`, only the vectors of a batch have gradients, which
+    large vocabularies need.
 
     >>> bag = Bag(4, dim=2)
     >>> _ = bag.table.weight.data.copy_(torch.tensor([[1.0, 0], [0, 1], [5, 5], [-1, 1]]))
@@ -78,7 +78,7 @@ class Residual(nn.Module):
 class MLP(nn.Module):
     """Layers of `hidden` outputs with ReLU, the last of `dim`, for dense rows.
 
-    `hidden` is `dim` where it is not given. `linear` leaves out the last ReLU.
+    By default, `hidden` is `dim`. `linear` leaves out the last ReLU.
 
     >>> MLP(784, dim=64, n_layers=2)(torch.zeros(5, 784)).shape
     torch.Size([5, 64])
@@ -118,7 +118,7 @@ class Conv(nn.Module):
 
     Stages of 3x3 convolution, group norm, ReLU and pooling halve the image while it is at least
     14 wide: two for 28x28, three for 56x56. `width` channels in the first, twice as many in each
-    later one; then, if `hidden` is given, a layer of so many outputs with ReLU, and one of `dim`
+    later one; then, if `hidden` is given, a layer of `hidden` outputs with ReLU, and one of `dim`
     outputs, with ReLU or, if `linear`, without.
 
     >>> Conv((1, 56, 56), dim=32)(torch.zeros(2, 56 * 56)).shape

@@ -40,8 +40,8 @@ class LinearHead(Head):
 class FullHead(LinearHead):
     """A linear layer with an output for each label; the "vanilla" one that others replace.
 
-    `loss` is `"softmax"` for one class per sample, `"bce"` (each label a question of its own) or
-    `"pick_all_labels"` (each label of a sample as if it were its only one). Training holds the
+    `loss` is `"softmax"` for one class per sample, `"bce"` (binary cross-entropy of each label) or
+    `"pick_all_labels"` (the sum of softmax losses over the labels of a sample). Training holds the
     logits of a batch, `(batch, n_labels)`; `topk` goes through the labels by blocks. Scores are
     logits: with `"bce"`, above 0 is more likely than not.
 

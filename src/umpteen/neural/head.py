@@ -25,9 +25,8 @@ class Head(nn.Module, ABC):
     A head is made for `in_features` features and `n_labels` labels, numbered from 0. Everything
     that its answers depend on is in its `state_dict`; a state of a different head raises an error.
 
-    A subclass implements `losses` and `best_of`, both for features `(n, in_features)`. Nothing of
-    size samples x labels may be kept: where a table of all labels is needed at all, `best_of` goes
-    through it by blocks.
+    A subclass implements `losses` and `best_of`, both for features `(n, in_features)`. It must not
+    keep anything of size samples x labels: `best_of` goes through all labels by blocks.
     """
 
     in_features: int

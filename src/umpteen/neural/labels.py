@@ -24,8 +24,8 @@ def as_targets(
         targets = _of_tensor(_tensor(labels, device), leading, n_labels, ignore_index)
     if len(targets) != prod(leading):
         raise LabelsError(
-            f"features of {prod(leading):,} samples came with labels of {len(targets):,}: "
-            "both are of the same batch"
+            f"features have {prod(leading):,} samples but labels have {len(targets):,}: pass those "
+            "of the same batch"
         )
     check_range(targets.labels, n_labels)
     return targets

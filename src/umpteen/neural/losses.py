@@ -56,9 +56,9 @@ def pick_all_labels(
 ) -> "PickAllLabels":
     """Return the loss of logits `(n, n_labels)` and `Targets`, averaged over samples.
 
-    Each label of a sample is taken for its only class in turn (Li et al. 2024), and the losses are
-    added; with `normalize` they are averaged, so that samples with many labels count no more than
-    others. A sample without labels has the loss 0.
+    The loss of a sample is the sum of the losses of its labels, each treated as its only class (Li
+    et al. 2024). With `normalize`, it is their mean, so that samples with many labels do not count
+    more than others. A sample without labels has the loss 0.
 
     | base | loss of logits z for class k |
     |---|---|
@@ -67,7 +67,7 @@ def pick_all_labels(
     | `label_smoothing` | cross-entropy with `smoothing` of the target spread over all labels |
     | `focal` | -(1 - p_k)^`gamma` log p_k |
 
-    Cross-entropy cannot reach 0: with m labels, m log m is its least (log m, normalized).
+    The cross-entropy of a sample with m labels is at least m log m (log m with `normalize`).
 
     >>> loss = pick_all_labels()
     >>> targets = Targets(torch.tensor([0, 2]), torch.tensor([0, 1]))

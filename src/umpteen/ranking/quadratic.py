@@ -1,9 +1,9 @@
-"""How the evidence for a candidate is weighed, where the weights are learned.
+"""A ranker whose weights of the evidence for a candidate are learned.
 
-Cosines of texts, of centroids and of a label's own vector are of unlike kinds, and what one is
-worth depends on the others: a rare label is better described by its text than by its few samples.
-So scores are linear in all columns of the evidence and their products, with weights that are
-learned from a validation split.
+Cosines to texts, to centroids and to a label's own vector are not comparable, and the value of one
+depends on the others: a rare label is better described by its text than by its few samples. So
+scores are linear in all columns of the evidence and their products, with weights that are learned
+on a validation split.
 """
 
 from collections.abc import Iterator
@@ -34,9 +34,9 @@ _UNRESTRAINED = 1e6
 class QuadraticRanker:
     """The probability that a candidate is relevant, by the evidence for it.
 
-    Weights are those under which the relevant candidates of each sample are likeliest among its
-    candidates (a softmax): what ranks labels well. Then one scale and one shift, logistic, make
-    probabilities of scores. Learned as probabilities from the outset, rare labels fare worse.
+    The weights maximise the likelihood of the relevant candidates of each sample in a softmax over
+    its candidates, which ranks labels well. Then a logistic scale and shift map scores to
+    probabilities. Learning probabilities directly is worse for rare labels.
 
     >>> evidence = np.array([[0.1], [0.2], [0.8], [0.9]] * 50, np.float32)
     >>> ranker = QuadraticRanker.fitted(evidence, evidence[:, 0] > 0.5, np.full(50, 4))

@@ -1,4 +1,4 @@
-"""What people look at: all metrics of a model at once, as tables, a picture or a page."""
+"""Reports: all metrics of a model at once, as tables, a picture or a page."""
 
 from umpteen.report.evaluating import evaluate
 from umpteen.report.report import Example, Report

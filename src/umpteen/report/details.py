@@ -1,4 +1,4 @@
-"""The details of the page; each section is empty where there is nothing to show."""
+"""The details of the page; a section is empty if there is nothing to show."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ _NONE = "-"
 
 
 def calibration(report: "Report") -> Html:
-    """Return probabilities against what is right."""
+    """Return the section that compares probabilities with the share of right answers."""
     if report.reliability is None:
         return Html()
     error = percent(report.reliability.expected_calibration_error)
@@ -39,7 +39,7 @@ def calibration(report: "Report") -> Html:
 
 
 def confused(report: "Report") -> Html:
-    """Return pairs of labels that are taken for one another."""
+    """Return pairs of labels that are confused with one another."""
     if not report.confused:
         return Html()
     rows = [
@@ -59,7 +59,7 @@ def confused(report: "Report") -> Html:
 
 
 def labels(report: "Report") -> Html:
-    """Return the labels that do best and worst."""
+    """Return the labels with the best and the worst quality."""
     if report.labels is None:
         return Html()
     best = report.labels.best(_LABELS_SHOWN)

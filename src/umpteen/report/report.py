@@ -19,8 +19,8 @@ from umpteen.writing import open_to_write
 class Example:
     """One sample: what it says, its labels, the answers with their scores, and the reasons.
 
-    `words` are words of the text with what they contribute to the first answer; a word may be
-    a short phrase, such as a pair of words.
+    `words` has words of the text with their contributions to the first answer; a word may also be
+    a bigram.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Answers that were given before: in memory, and in a folder if there is one."""
+"""A cache of answers: in memory, and in a folder if there is one."""
 
 import json
 from hashlib import sha256

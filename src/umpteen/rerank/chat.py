@@ -1,4 +1,4 @@
-"""One question to a server with the chat API of OpenAI, and what its answer may say."""
+"""One request to a server with the chat API of OpenAI, and the checks of its answer."""
 
 import json
 from collections.abc import Sequence

@@ -92,14 +92,14 @@ class Reranker:
 
     @property
     def usage(self) -> Usage:
-        """What was asked and spent so far, and how often the tagger's own order was used."""
+        """The requests and costs so far, and how often the tagger's own order was used."""
         return self._budget.usage
 
     def predict(self, texts: Any, k: int = 5, *, only_chosen: bool = False) -> Any:
         """Return the labels of a text, or of each of several: names and the tagger's scores.
 
         With `only_chosen=True`, a text gets only labels that the language model chose, perhaps
-        none; where it was not asked or failed, the tagger's best ones.
+        none. If no request was sent or it failed, the text gets the tagger's best labels.
         """
         k, one = check_k(k), isinstance(texts, str)
         given = check_texts([texts] if one else texts)

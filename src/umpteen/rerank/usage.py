@@ -18,7 +18,7 @@ def estimated_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class Usage:
-    """What was asked and spent so far.
+    """The requests and costs so far.
 
     `fallbacks` counts the texts that got the tagger's own order, `refused` those among them for
     which there was no budget, and `last_fault` says what went wrong last.

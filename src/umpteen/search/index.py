@@ -37,26 +37,27 @@ _MOST_BY_GRAPH = 0.25  # of the labels; to find more, a walk visits nearly all
 @storage.storable
 @dataclass(init=False, eq=False)
 class LabelIndex:
-    """Vectors, one per label, and for any query the k whose direction is nearest.
+    """One vector per label, and a search for the labels with the highest cosine to a query.
 
-    Vectors and queries are brought to length 1; the score is their inner product, the cosine.
-    Labels are numbered from 0 in the order of rows. A row of zeros points nowhere: as a vector it
-    is never answered, as a query it gets no answer (label -1, score -inf).
+    Vectors and queries are scaled to length 1; the score is their inner product, the cosine.
+    Labels are numbered from 0 in the order of rows. A row of zeros has no direction: as a vector it
+    is never returned, and as a query it gets no labels (label -1, score -inf).
 
-    **method.** `"exact"` compares all vectors: best for queries in batches, and of up to 10,000
-    labels also one by one. `"hnsw"` walks a graph of neighbours, in logarithmic time, and misses
-    some (`recall` measures how many); it needs FAISS (`pip install 'umpteen[neural]'`) and time
-    to build. `"auto"` builds a graph where it pays: for many labels that are asked one by one
-    (`use="single"`) or very many (from 500,000 of 300 numbers); each call of `topk` then takes
-    what is quicker for its number of queries. Without FAISS, it is exact.
+    **method.** `"exact"` compares a query with all vectors. It is best for queries in batches, and
+    with up to 10,000 labels also for single queries. `"hnsw"` searches a graph of neighbours in
+    logarithmic time, and misses some labels (`recall` measures how many). It needs FAISS
+    (`pip install 'umpteen[neural]'`) and time to build. `"auto"` builds a graph if it is worth it:
+    for many labels and single queries (`use="single"`), or for very many labels (500,000 vectors of
+    300 dimensions). Each call of `topk` then uses the faster method for its number of queries.
+    Without FAISS, it is exact.
 
     If `k` is more than a quarter of the labels, all vectors are compared, whatever the method.
 
-    **Settings of the graph.** More of `n_links`, `build_width` and `beam_width` miss less and take
-    longer; `beam_width` may be changed at any time.
+    **Settings of the graph.** With larger `n_links`, `build_width` and `beam_width`, the search
+    misses less and takes longer; `beam_width` can be changed at any time.
 
-    Scores are the same bits for any method, block, number of threads and BLAS, and so are the
-    answers of `"exact"`, equal scores by label id. The graph is the same for any `n_jobs` too.
+    Scores are the same bits for any method, block, number of threads and BLAS. So are the labels of
+    `"exact"`, where ties are ordered by label id. The graph is the same for any `n_jobs`.
 
     >>> index = LabelIndex([[1, 0], [0, 1], [3, 4]])
     >>> top = index.topk([[1, 1]], k=2)
@@ -89,7 +90,7 @@ class LabelIndex:
         self.use = check_option(use, "use", get_args(Use))
         self.n_links = check_k(n_links, "n_links")
         if n_links < _FEWEST_LINKS:
-            raise ParameterError(f"n_links={n_links} makes no graph: use {_FEWEST_LINKS} or more")
+            raise ParameterError(f"n_links={n_links} is too few: use {_FEWEST_LINKS} or more")
         self.build_width = check_k(build_width, "build_width")
         self.beam_width = check_k(beam_width, "beam_width")
         self.n_jobs = n_jobs
@@ -102,7 +103,7 @@ class LabelIndex:
 
     @property
     def n_labels(self) -> int:
-        """Ids given so far, those of removed labels included."""
+        """The number of ids in use, including those of removed labels."""
         return len(self.vectors)
 
     def __len__(self) -> int:
@@ -158,7 +159,7 @@ class LabelIndex:
         return new
 
     def remove(self, ids: Any) -> None:
-        """Remove these labels from all answers; other ids stay, these are not given again."""
+        """Remove these labels from all answers; their ids are not used again."""
         chosen = check_ids(ids, self.n_labels)
         self.present[chosen] = False
         if self.graph is None:

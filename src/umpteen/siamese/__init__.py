@@ -1,8 +1,8 @@
 """SiameseXML: samples and label texts, embedded in one space.
 
-One encoder makes vectors of both (Module I, `embedding`); hard negatives come from searches among
-them (Module II, `shortlist`); every label learns how far it is from its text (Modules III and IV,
-`refining`); `tower` and `prediction` answer.
+One encoder computes vectors of both (Module I, `embedding`). A search among them finds hard
+negatives (Module II, `shortlist`). Every label learns a classifier that starts near its text
+(Modules III and IV, `refining`). `tower` and `prediction` return the answers.
 """
 
 from umpteen.extras import require

@@ -36,18 +36,18 @@ class SiameseRecipe(Recipe):
         "contrastive".
     likelihood, refine_likelihood : c and d of the paper's likelihood c exp(d (v - 1)) of a cosine
         v, for the contrastive loss of Module I and for cosine classifiers.
-    n_negatives : number of negatives of a label in a batch, for the contrastive loss: the hardest,
-        and if `mine_every` is above 0, in place of one of them a mined one.
+    n_negatives : number of negatives of a label in a batch, for the contrastive loss: the hardest
+        ones of the batch; if `mine_every` is above 0, one of them is replaced by a mined one.
     label_power : Module I draws labels in proportion to frequency^`label_power`.
     mine_every : number of epochs of Module I between two searches for hard negatives, among 16,384
         samples; 0 is never.
     batch_size : number of labels in a batch of Module I.
     dropout : share of a row's entries that are left out while the encoder trains.
     activation, residual : "relu" and True are the paper's encoder.
-    classifier : "logistic" scores are log-odds, with a bias and a length for each label; "cosine"
-        ones are the paper's.
-    start : the initial vector of a label: "text" (as in the paper) is that of its text; "centroid"
-        is in the middle between its text's vector and its centroid.
+    classifier : "logistic" is a logistic regression for each label, with a weight vector and a
+        bias; "cosine" is the paper's, without length and bias.
+    start : the initial vector of a label: "text" is the vector of its text, as in the paper;
+        "centroid" is in the middle between the vector of its text and its centroid.
     refine_epochs, joint_epochs, refine_learning_rate : epochs of Modules III and IV, and the
         learning rate of both.
     n_hard : number of hard negatives of a sample from Module II.

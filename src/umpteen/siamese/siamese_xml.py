@@ -65,7 +65,7 @@ FloatArray = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 _N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence
-_NO_TAIL = f"tail has no effect: it needs learned weights, and these {FEWEST_SAMPLES:,} samples"
+_NO_TAIL = f"tail has no effect without learned weights, which need {FEWEST_SAMPLES:,} samples"
 _NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbose")
 
 
@@ -73,10 +73,11 @@ _NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbo
 class SiameseXML(
     LearnsFromLabelFeatures, AddsLabels, RemovesLabels, KnowsFeatures, HasRecipe, ExtremeClassifier
 ):
-    """Embeds samples and label texts in one space, and so finds rare and new labels, too.
+    """A classifier that embeds samples and label texts in one space, for rare and new labels.
 
-    The method is that of Dahiya et al. 2021. One encoder computes vectors of samples and of label
-    features, so a label is found by its text even if it has few samples or none. The modules are:
+    The method was published by Dahiya et al. (2021). One encoder computes vectors of samples and of
+    label features, so a label can be found by its text even if it has few samples or none. The
+    modules are:
 
     - I, `"embed"`: trains the encoder on batches of labels, each with one of its samples, against
       the other samples of the batch.
@@ -87,19 +88,19 @@ class SiameseXML(
     - IV, `"joint"`: does the same while the vectors of features are trained, too. It is left out
       if answers on the validation split are better without it.
 
-    **Scores.** Candidates are the nearest labels by the sum of their three vectors, those with the
-    most words in common, and the most frequent ones. Their scores combine a label's own classifier,
-    the cosines to its text and to its centroid, shared words and frequency. The weights are learned
-    to rank on a validation split, by towers that do not learn from it; scores are scaled like
-    probabilities. Then the towers are trained again, with all samples. Labels without samples have
-    weights of their own, learned from labels that were hidden. With fewer than 2,000 samples, or
-    `recipe__weights="fixed"`, the weights are those of the paper.
+    **Scores.** Candidates are the nearest labels by the sum of their three vectors, the labels that
+    share the most informative words with the sample, and the most frequent labels. A ranker
+    combines the label's own classifier, the cosines to its text and to its centroid, shared words
+    and frequency. It learns on a validation split, with towers that were not trained on it; scores
+    are scaled to (0, 1). Then the towers are trained again on all samples. Labels without samples
+    have a ranker of their own, which learns from labels that were hidden. With fewer than 2,000
+    samples, or `recipe__weights="fixed"`, the weights are those of the paper.
 
-    **Label features** use the same vocabulary as `X`. For a label without features, the centroid
-    of its samples is used instead, and so for all labels if `fit` gets no label features. A label
+    **Label features** use the same vocabulary as `X`. A label without features is represented by
+    the centroid of its samples, and so are all labels if `fit` gets no label features. A label
     with neither features nor samples is never predicted. `add_labels` adds labels without training.
 
-    `umpteen.Ensemble([SiameseXML(), LabelTree()])` is better than either if labels have texts.
+    To combine it with a tree, use `umpteen.Ensemble([SiameseXML(), LabelTree()])`.
 
     Parameters
     ----------
@@ -205,9 +206,9 @@ class SiameseXML(
         """Return the paper's settings with some choices of its released code.
 
         These are GELU, no residual block, only the hardest negative of a batch, no mined negatives
-        in Module I, and other learning rates. Not everything is: the released code smooths label
-        vectors by random walks, adds a term for centroids to the loss of Module I, has a residual
-        block in Module III only, and combines scores by exp and sigmoid.
+        in Module I, and other learning rates. The released code does more, which is missing here:
+        it smooths label vectors by random walks, adds a term for centroids to the loss of Module I,
+        has a residual block in Module III only, and combines scores by exp and sigmoid.
         """
         code = {
             "recipe__activation": "gelu", "recipe__residual": False, "recipe__n_negatives": 1,
@@ -228,11 +229,11 @@ class SiameseXML(
         self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None,
         token_vectors: Any = None,
     ) -> TopK:  # fmt: skip
-        """Fit, and return answers to a validation split as a model without it gives them.
+        """Fit, and return answers to the validation split from a model that was not trained on it.
 
-        If weights are learned, this costs no more than `fit`: answers are those of the towers that
-        weights are learned with, and the weights behind an answer are learned on the other half of
-        the split.
+        If weights are learned, this costs no more than `fit`: the answers come from the towers that
+        weights are learned with, and the weights of an answer are learned on the other half of the
+        split.
         """
         k = check_k(k)
         checked, labels = self._check_fit_input(X, Y)
@@ -343,7 +344,7 @@ class SiameseXML(
 
     @property
     def classifiers_of_labels_(self) -> FloatArray:
-        """The learned vector of each label: `(n_labels, dim)`; of length 1 if it is a cosine's."""
+        """The learned vector of each label, `(n_labels, dim)`; of length 1 if it is a cosine."""
         self._check_fitted()
         return self.towers_[0].classifiers
 
@@ -399,7 +400,7 @@ class SiameseXML(
         return self._set_labels(towers, features, counts)
 
     def labels_with(self, X: Any) -> csr_matrix:
-        """Return (samples, labels): 1 where a label has a feature of the sample among its own."""
+        """Return `(n, n_labels)` with a 1 for each label that shares a feature with the sample."""
         X = as_csr(self._check_predict(X))
         found = csr_matrix(abs(X) @ abs(self.label_features_).T)
         found.eliminate_zeros()

@@ -100,12 +100,12 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     objective : the loss of a step, see above.
     n_negatives : number of classes drawn in a step.
     learning_rate : learning rate of Adagrad for samples of unit length. Other samples are scaled
-        (`feature_length_`), so the same rate gives the same answers.
+        (`feature_length_`), so the scale of `X` does not matter.
     epochs : maximum number of passes over the samples; the recipe sets early stopping.
-    frequency_discount : to rank classes in `predict_topk`, so many times the logarithm of a class's
-        frequency is subtracted from its score, on top of the calibration: for rare classes, at the
-        price that the first class is no longer the most probable one. "auto" is the value of best
-        precision on the validation split.
+    frequency_discount : `predict_topk` subtracts `frequency_discount` times the logarithm of a
+        class's frequency from its calibrated score. This favours rare classes, but the first class
+        may no longer be the most probable one. "auto" is the value with the best precision on the
+        validation split.
     recipe : a `umpteen.softmax.SoftmaxRecipe` with training settings that few users change: batch
         size, regulariser, early stopping, time limit. `set_params` takes `recipe__batch_size` and
         so on.
@@ -122,10 +122,10 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     counts_, feature_length_ : number of training samples of each class, and the length of samples
         (root mean square).
     frequency_discount_ : the discount that is used.
-    temperature_, prior_weight_ : the calibration. Scores are divided by the first, and the second
-        times the logarithm of the class's frequency is added.
-    validation_scores_ : precision at 1 on the validation split: of the start at centroids, if
-        there is one, and after each epoch.
+    temperature_, prior_weight_ : the calibration. Scores are divided by `temperature_`, and
+        `prior_weight_` times the logarithm of the class's frequency is added.
+    validation_scores_ : precision at 1 on the validation split: of the initial weights, if they
+        start at centroids, and after each epoch.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]] * 5
     >>> model = AdversarialSoftmax().fit(X, [0, 1, 2, 0] * 5)
@@ -220,8 +220,8 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         self.feature_length_ = root_mean_square_length(training.X)
         if state is not None and len(state.bounds) != len(training):
             raise ModelCorruptError(
-                f"the checkpoint in {str(self.checkpoint)!r} is of {len(state.bounds):,} samples, "
-                f"and there are {len(training):,}: remove it to begin anew"
+                f"the checkpoint in {str(self.checkpoint)!r} has {len(state.bounds):,} samples, "
+                f"but there are {len(training):,}: remove it to start again"
             )
         if state is None:
             noise, bounds = self._new_noise(training), np.full(len(training), float(Y.shape[1]))
@@ -240,8 +240,8 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Self:
         """Continue training on more samples, for `epochs` passes.
 
-        The noise stays as it is, and so does the number of labels, which the first call sets: the
-        columns of `Y`, or for a 1-D `Y` as many as `classes` names.
+        The noise and the number of labels do not change. The first call sets the number of labels:
+        the columns of `Y`, or, for a 1-D `Y`, the number of `classes`.
         """
         if not self.__sklearn_is_fitted__():
             return self._first_fit(X, Y, classes)
@@ -411,8 +411,8 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         X = check_features(X, n_features=self.n_features_in_, model=type(self).__name__)
         if Y.shape[1] > self.n_labels_:
             raise LabelsError(
-                f"Y has {Y.shape[1]:,} labels, and this model was made for {self.n_labels_:,}: "
-                "fit anew to add labels"
+                f"Y has {Y.shape[1]:,} labels, but this model was fitted with {self.n_labels_:,}: "
+                "fit again to add labels"
             )
         Y = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], self.n_labels_))
         return in_its_form(X, sparse=isinstance(self.scores_, SparseScores)), Y

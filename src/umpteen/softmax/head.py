@@ -36,13 +36,13 @@ class AdversarialHead(SettledHead):
     """A vector per class, of which a step touches a few: hard negatives, drawn by a noise tree.
 
     For one class per sample. Each sample is compared with `n_negatives` classes that are drawn
-    from a model of the data, `umpteen.softmax.NoiseTree`, in O(log(n_labels)). At first, it draws
-    classes by frequency (`init_bias`). `fit_noise(features, labels)` fits the tree to the
-    encoder's present features; call it again while these change, such as after epochs 1, 2, 4
-    and 8. `NeuralClassifier` does so.
+    from a model of the data, `umpteen.softmax.NoiseTree`, in O(log(n_labels)). At first, classes
+    are drawn by frequency (`init_bias`). `fit_noise(features, labels)` fits the tree to the
+    encoder's current features; call it again as these change, such as after epochs 1, 2, 4 and 8,
+    as `NeuralClassifier` does.
 
     `objective="sampled_softmax"` weights negatives by the inverse of their probability, so that
-    scores are those of a softmax. With "negative_sampling", the paper's, they are scores relative
+    scores are those of a softmax. With "negative_sampling", as in the paper, scores are relative
     to the noise, and `topk` adds the noise's log-probabilities of all labels (Eq. 5). `topk` goes
     through all labels and is exact.
 
@@ -134,7 +134,7 @@ class AdversarialHead(SettledHead):
         return losses
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
-        """Draw classes by their frequency, as scores say at first; return the head itself."""
+        """Set the frequencies that classes are drawn by at first; return the head itself."""
         frequencies = frequencies_of(counts, n_samples, self.n_labels)
         frequencies = frequencies / frequencies.sum()
         self._draw_by(frequencies.numpy())

@@ -53,12 +53,12 @@ class NoiseTree(BaseEstimator):
 
     A balanced binary tree with a class at every leaf (Section 3 of Bamler and Mandt 2020). Each
     node sends a sample right with probability sigmoid(w.z + b), where z are `dim` features of the
-    sample at unit variance. Nodes are fitted from the root down: Newton ascent on
-    w and b, then the half of the classes that gain most by it go right (Eq. 9), and again until
-    no class changes sides or after `max_rounds` (1 keeps the split along the direction in which
-    class means differ most).
+    sample at unit variance. Nodes are fitted from the root down. Each node alternates between
+    Newton ascent on w and b, and sending those half of the classes right that gain most by it (Eq.
+    9), until no class changes sides or for `max_rounds` (1 keeps the initial split, along the
+    direction in which class means differ most).
 
-    Probabilities of all classes add up to 1. A class without samples has a small one.
+    Probabilities of all classes add up to 1. A class without samples has a small probability.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ class NoiseTree(BaseEstimator):
     directions : what these features are. "principal" are principal components, as in the paper;
         "discriminant" are the directions in which class means differ most.
     regularizer : `regularizer * (|w|^2 + b^2)` is subtracted from a node's log-likelihood. With
-        larger values, probabilities are closer to one another. "auto" finds one for each level by
-        the likelihood of a validation split, a fifth of the samples, then fits to all, in about
-        three times the time; less with very many samples.
+        larger values, probabilities are closer to one another. "auto" chooses a value for each
+        level by the likelihood of a validation split, a fifth of the samples, and then fits to all
+        samples. This takes about three times as long; less with very many samples.
     max_rounds : maximum number of alternations between weights and sides at a node.
 
     Attributes
@@ -135,7 +135,7 @@ class NoiseTree(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, n_classes: int | None = None) -> Self:
-        """Learn from one class id per sample; `n_classes` where the largest id is not the last.
+        """Learn from one class id per sample; set `n_classes` if the last classes have no samples.
 
         `y` may also hold several labels per sample, in the forms of `Y` elsewhere: every pair of
         a sample and a label counts as one sample. O(samples * dim^2 * log(classes)) per round.
@@ -222,8 +222,9 @@ class NoiseTree(BaseEstimator):
     def topk(self, X: Any, k: int = 5, beam_width: int = 64) -> TopK:
         """Return the `k` most probable classes and their log-probabilities, by beam search.
 
-        `beam_width` (at least `k`) nodes go on at every level; exact from half the number of
-        leaves on, which is half of the next power of two of the classes.
+        The search keeps `beam_width` (at least `k`) nodes per level. It is exact if `beam_width` is
+        at least half the number of leaves, which is the number of classes rounded up to a power of
+        two.
         """
         reduced, k, tree = self.reduce(X), min(check_k(k), self.n_classes_), self.arrays
         width = min(max(k, check_k(beam_width, "beam_width")), max(1, len(self.label_of_) // 2))
@@ -231,7 +232,7 @@ class NoiseTree(BaseEstimator):
         return TopK.concatenate([TopK(*block) for block in blocks])
 
     def reduce(self, X: Any) -> FloatArray:
-        """Return the features z that the tree sees, `(n, dim)`; fewer if `X` varied in fewer."""
+        """Return the features z that the tree sees, `(n, dim)`; fewer if `X` has a lower rank."""
         self._check_fitted()
         X = check_features(X, n_features=self.n_features_in_, model=type(self).__name__)
         return self.reduction_(X, self.n_jobs)
@@ -243,7 +244,7 @@ class NoiseTree(BaseEstimator):
         return NoiseArrays(self.weights_, self.biases_, self.label_of_, self.leaf_of_)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the tree into a folder; `umpteen.load` brings it back."""
+        """Write the tree to a folder; `umpteen.load` loads it."""
         storage.save(self, path)
 
     def _by_rows(self, function: Callable[[slice], Answer], n_rows: int) -> list[Answer]:

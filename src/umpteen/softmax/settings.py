@@ -37,18 +37,19 @@ class SoftmaxRecipe(Recipe):
     batch_size : number of samples in a step of Adagrad.
     regularizer : penalty on squared scores (Eq. 6), including the log-probabilities of the noise.
         With `centroid_scale="auto"`, relative to the square of a tenth of the scale.
-    centroid_scale : initial scores are so many times the cosine of a sample and the centroid of a
-        class; 0 starts at zero, as in the paper. "auto" is the likeliest on the validation split
-        for dense rows, and 10 for sparse rows.
+    centroid_scale : initial scores are `centroid_scale` times the cosine of a sample and the
+        centroid of a class; 0 starts at zero, as in the paper. "auto" is 10 for sparse rows, and
+        for dense rows the value with the highest likelihood on the validation split.
     frequency_share : share of negatives that are drawn by frequency if a tree draws the others;
         this keeps the noise from being overconfident.
     validation_fraction : share of the samples in the validation split (2,000 samples at most; none
         if there are fewer than 20 samples).
     patience : number of epochs without a better precision at 1 on the validation split after which
-        training ends. The best epoch is kept, or the initial weights if none was better; as long
-        as none is, each epoch begins there again, with a third of the learning rate.
-    calibrate : whether a temperature and the weight of classes' frequencies are fitted to the
-        validation split, so that probabilities are as often right as they say.
+        training ends. The best epoch is kept, or the initial weights if no epoch was better. As
+        long as none is better, each epoch starts from the initial weights again, with a third of
+        the learning rate.
+    calibrate : whether to fit a temperature and the weight of the classes' frequencies to the
+        validation split.
     max_seconds : time limit of training, without fitting the tree. Only this setting makes a result
         depend on the machine.
 
@@ -90,7 +91,7 @@ def check_combination(objective: str, noise: Any, beam_width: int | None) -> Non
     """Refuse settings that contradict each other; `noise` as `resolve_noise` returns it."""
     if objective in _UNIFORM_ONLY and not (isinstance(noise, str) and noise == "uniform"):
         raise ParameterError(
-            f"objective={objective!r} draws every class alike, by its definition: leave "
+            f"objective={objective!r} is defined with uniform noise: leave "
             f'noise="auto", or choose another objective for noise={noise!r}'
         )
     if beam_width is not None and isinstance(noise, str) and noise != "tree":

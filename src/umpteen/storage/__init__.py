@@ -61,14 +61,14 @@ _QUICKLY_VERIFIED = 200_000_000  # bytes, whose checksums take a tenth of a seco
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:
-    """Write `model` into the folder `path`, in place of the model that may be there.
+    """Write `model` into the folder `path`; an existing model is replaced.
 
     A kill, Ctrl-C or a full disk at any moment leaves the old model. A folder with
     contents other than a model is refused, and files that are not ours are left alone. Other
     processes that save to the same path wait; on Windows there is no such lock.
 
-    Stored are the constructor's parameters and the attributes that end in `_`, or the fields of
-    a `storable` dataclass.
+    It stores the constructor's parameters and the attributes that end in `_`, or the fields of a
+    `storable` dataclass.
 
     >>> from dataclasses import dataclass
     >>> from tempfile import TemporaryDirectory
@@ -148,8 +148,8 @@ def edit(path: str | PathLike[str], *, verify: bool | None = None) -> Iterator[A
     and processes wait, so no change is lost. `load` never waits. If the block raises an error,
     nothing is saved. If the process is killed, its lock is released.
 
-    Some folders cannot be locked (on Windows, and on some network drives). If somebody else
-    changed the model there meanwhile, `edit` leaves it as it is and raises `ModelChangedError`.
+    Folders cannot be locked on Windows and on some network drives. If somebody else changed the
+    model there in the meantime, `edit` leaves it as it is and raises `ModelChangedError`.
 
     `verify` has the same meaning as in `load`.
 

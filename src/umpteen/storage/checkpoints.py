@@ -67,8 +67,8 @@ def read_checkpoint(
     if found.fingerprint != expected:  # type: ignore[attr-defined]
         raise ModelPathError(
             f"the checkpoint in {str(folder)!r} belongs to another training, with other data or "
-            "settings: pass the same as then to continue it, choose another folder, or remove this "
-            "one to begin anew"
+            "settings: to continue it, use the same data and settings; to start again, choose "
+            "another folder or remove this one"
         )
     check_loaded(found, sizes)
     return found

@@ -50,14 +50,14 @@ class Neighbour:
 class TagExplanation:
     """Why a label gets its probability: `print` it, or see `to_dict`.
 
-    `words` are the words of the text by what they add to the label's own decision, largest
-    first; for a `LabelTree` that is exact: `margin = bias + sum of all words`. For classifiers
-    that cannot tell (`exact` is false) it is how much the score falls without the word.
-    `path` leads through the label tree from the root down, and `neighbours` are the nearest
-    training texts, where the tagger kept them. Where labels have texts or names,
-    `text_similarity` is the cosine of the two texts, and `text_covered` the share of the label's
-    text that the text has: 1 if it names the label. They count by `text_weight` relative to the
-    tree's score, or by a ranker that learned from both (`ranked`).
+    `words` has the words of the text with their contributions to the label's margin, largest
+    first. For a `LabelTree` they are exact: `margin = bias + sum of all contributions`. For other
+    classifiers (`exact` is false), a contribution is by how much the score falls without the word.
+    `path` has the steps through the label tree from the root down, and `neighbours` the nearest
+    training texts, if the tagger kept them. If labels have texts or names, `text_similarity` is the
+    cosine of text and label text, and `text_covered` the share of the label text that the text
+    contains: 1 if it names the label. Relative to the tree's score, they have the weight
+    `text_weight`, or a ranker combines them (`ranked`).
     """
 
     label: str
@@ -122,7 +122,7 @@ def _best_label(state: State, x: csr_matrix, text: str) -> int:
     best = int(state.answer(x, 1).labels[0, 0])
     if best < 0:
         raise LabelsError(
-            f"{text!r:.60} gets no label, as no word of it is in the vocabulary: name one"
+            f"{text!r:.60} has no word of the vocabulary, so it gets no label: name a label"
         )
     return best
 

@@ -42,7 +42,7 @@ class NewLabels:
         """Return the new labels that the arguments of `Tagger.add_labels` describe."""
         names = check_names(names)
         if not names:
-            raise LabelsError("there are no names: which labels are new?")
+            raise LabelsError("names is empty: give the names of the new labels")
         texts = _by_name(own_texts, names, "texts")
         lists = {
             name: check_texts(found, f"examples of {name!r}")
@@ -118,8 +118,8 @@ def rebuild_due(state: State) -> str | None:
     if n_new <= _MANY_NEW * len(ids):
         return None
     return (
-        f"{n_new:,} of {len(ids):,} labels were added after the last fit, and every text is asked "
-        "about each of them: fit again for quicker answers"
+        f"{n_new:,} of {len(ids):,} labels were added after the last fit, and every text is scored "
+        "for each of them: fit again for faster predictions"
     )
 
 
@@ -127,8 +127,8 @@ def check_kept(state: State) -> None:
     """Refuse to learn where no training samples were kept."""
     if len(state.replay) == 0:
         raise ParameterError(
-            "this tagger kept no training samples (replay=0), so nothing shows what a label "
-            "is not: fit with replay=20_000, say"
+            "this tagger kept no training samples (replay=0), so a label would have "
+            "no negatives: fit with a higher replay, such as replay=20_000"
         )
 
 

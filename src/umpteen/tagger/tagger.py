@@ -101,11 +101,11 @@ class Tagger(BaseEstimator):
     Parameters
     ----------
     classifier : any `ExtremeClassifier`; default `LabelTree.for_texts(cost="auto")`.
-    language : ISO 639-1 code of the texts' language, such as "fi", for its stems; "auto" finds it,
-        also in texts of several languages. From 500 texts on, `fit` compares plain words, stems,
-        and both on part of the texts, then two costs of the default classifier, and uses what is
-        best; `trials_` has the nDCG@5 of each. With fewer texts, "auto" leaves words and costs as
-        they are, as None always does.
+    language : ISO 639-1 code of the texts' language, such as "fi", for its stems; "auto" detects
+        one or several languages. With 500 texts or more, `fit` compares plain words, stems, and
+        both on part of the texts, then two costs of the default classifier, and uses the best;
+        `trials_` has the nDCG@5 of each. With fewer texts, "auto" uses plain words and the default
+        cost, as None always does.
     vectorizer : replaces the vectorizer that `language` chooses. Anything with `fit_transform` and
         `transform` works, but only those of umpteen can be saved.
     calibrate : whether to learn probabilities.
@@ -196,7 +196,7 @@ class Tagger(BaseEstimator):
         several texts of a group are known to have a label, repeat its name; if no name is repeated,
         labels are only known to occur. If a group has no labels, its texts have none. The
         classifier learns from the labels that an `Eagle` assigns to texts, and probabilities are
-        learned from validation groups. `groups_` says how the labels were understood.
+        learned from validation groups. `groups_` says how the labels of groups were read.
 
         `word_vectors` returns the vectors that a list of words or n-grams starts from, as
         `umpteen.text.pretrained_vectors` does; a `SiameseXML` takes them.
@@ -436,9 +436,9 @@ class Tagger(BaseEstimator):
 
     @property
     def calibrated(self) -> bool:
-        """Whether scores are probabilities: not below 50 texts, or with `calibrate=False`.
+        """Whether scores are probabilities.
 
-        Of groups, there must be 20.
+        They are not with `calibrate=False`, with fewer than 50 texts, or with fewer than 20 groups.
         """
         self._check_fitted()
         return self.calibration_ is not None

@@ -100,7 +100,7 @@ def tune(metric: str, validated: ValidatedAnswers) -> Thresholds:
     """Return the thresholds that are best for a metric on the validation split."""
     if not (validated.labels >= 0).any():
         raise ParameterError(
-            "no sample to tune on got any answer: are there samples with words of the vocabulary?"
+            "no text to tune on gets any label: are there texts with words of the vocabulary?"
         )
     curve = _Curve.of(validated)
     if metric == "micro_f1":

@@ -23,10 +23,10 @@ _SPECIAL = 3  # tokens that stand for no letters: unknown, begin, end
 def pretrained_vectors(words: Sequence[str]) -> FloatArray:
     """Return unit vectors `(n, 256)` of words or n-grams; zeros for an empty string.
 
-    They come from the package `wordllama` (`pip install 'umpteen[words]'`): static vectors of
-    pieces of words, of which each word gets the mean. Texts in other alphabets are split into
-    letters, whose vectors tell little. With `Tagger.fit(..., word_vectors=pretrained_vectors)`, a
-    `SiameseXML` starts from them.
+    They come from the package `wordllama` (`pip install 'umpteen[words]'`), which has static
+    vectors of word pieces; the vector of a word is the mean of its pieces. Words in other alphabets
+    are split into letters, whose vectors mean little. With `Tagger.fit(...,
+    word_vectors=pretrained_vectors)`, a `SiameseXML` starts from them.
     """
     tokenizer, table = _read()
     codes = tokenizer.encode_batch(list(check_texts(words, "words")), add_special_tokens=False)

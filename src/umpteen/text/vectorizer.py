@@ -56,8 +56,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     and Japanese except Katakana), every letter is a word, and bigrams of letters do what words do
     elsewhere.
 
-    Words are stored as hashes of 64 bits. In one of 37 million vocabularies of a million features,
-    two features share a hash and so count as the same.
+    Words are stored as hashes of 64 bits. Two of a million features share a hash, and so count as
+    the same, in one of 37 million vocabularies.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Use it for endless vocabularies, and for words that come only after `fit`. Features in the
         same column cannot be distinguished.
     language : ISO 639-1 code such as "fi", whose stems are used (see `forms`); "auto" finds the
-        language, or the languages of a mixed corpus, by the function words of the texts. Only
-        distinct words are stemmed, so it costs little. The default, None, leaves words as they are.
+        language, or the languages of a mixed corpus, by the function words of the texts. Each
+        distinct word is stemmed once, so it costs little. None, the default, uses plain words.
     forms : with a language, `"stems"` makes one feature of all words with the same stem, named by
         the shortest of them; `"both"` adds features of stems to those of words; `"characters"` adds
         sequences of four and five characters, for compounds and for any language. Languages that
@@ -85,7 +85,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     sublinear : whether a word's tenth occurrence counts less than its first; otherwise the weight
         is occurrences times idf.
     spare : number of free columns for words that `learn_words` adds later.
-    n_jobs : threads; any number gives the same bits.
+    n_jobs : number of threads; any number gives the same bits.
 
     >>> vectorizer = Vectorizer().fit(["Least squares", "The least squares", "The cost"])
     >>> vectorizer.get_feature_names_out().tolist()
@@ -229,8 +229,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self._check_fitted()
         if self.vocabulary_ is None:
             raise FeaturesError(
-                f"with hashing={self.hashing}, columns stand for whatever falls into them and have "
-                "no names; named_features(text) names those of a text"
+                f"with hashing={self.hashing}, columns are hashes and have no names; "
+                "named_features(text) returns the columns of a text with their words"
             )
         names = self.vocabulary_.names()
         return np.array(names + [""] * (self.n_features_ - len(names)), object)
@@ -351,8 +351,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             given.append("language")
         if self.hashing is not None and given:
             raise ParameterError(
-                f"hashing={self.hashing} keeps every word, which leaves no meaning to "
-                f"{' and '.join(given)}: leave them out"
+                f"hashing={self.hashing} has no vocabulary, so it cannot be combined with "
+                f"{' and '.join(given)}: use one of them"
             )
 
     def _check_fitted(self) -> None:

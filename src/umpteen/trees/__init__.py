@@ -1,4 +1,4 @@
-"""Label trees: what a label looks like, and how similar labels come to stand together."""
+"""Label trees: representations of labels, and their hierarchical clustering."""
 
 from umpteen.trees.hierarchy import Hierarchy, grow
 from umpteen.trees.representation import label_representation

@@ -19,11 +19,11 @@ IntArray = npt.NDArray[np.int32]
 @storable
 @dataclass(eq=False)
 class Hierarchy:
-    """A tree whose nodes are numbered layer by layer, so that siblings stand side by side.
+    """A tree whose nodes are numbered layer by layer, so that siblings have adjacent numbers.
 
     Node `i` has the children `first_child[i]` to `first_child[i + 1]`; the root is node 0.
     Numbers from `n_nodes` on are labels: number `n_nodes + p` is label `label_order[p]`. All
-    labels are equally deep. Labels that have no place are absent from `label_order`.
+    labels have the same depth. Labels that are not in the tree are absent from `label_order`.
     """
 
     first_child: Annotated[IntArray, Shape("nodes + 1")]
@@ -110,7 +110,7 @@ def grow(
 ) -> Hierarchy:
     """Grow a tree over labels given as sparse rows of unit length.
 
-    It holds `labels`, by default those whose row is not all zero.
+    The tree has the given `labels`; by default, those whose row is not all zero.
 
     Every cut is a spherical 2-means with fixed sizes, so the leaves' sizes differ by one at
     most; similar labels end up in the same leaf. The same seed gives the same tree.

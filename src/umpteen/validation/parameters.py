@@ -61,7 +61,7 @@ def check_k(k: Any, name: str = "k") -> int:
     5
     """
     if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError(f"{name}={k!r} is not possible: ask for {name}=1 or more")
+        raise ParameterError(f"{name}={k!r} is not possible: use {name}=1 or more")
     return int(k)
 
 

@@ -78,7 +78,7 @@ def check_label_lists(labels: Any, n_texts: int) -> list[list[str]]:
     if len(lists) != n_texts:
         raise LabelsShapeError(
             f"{n_texts:,} texts but {len(lists):,} lists of labels; expected the label names of "
-            "each text, an empty list where it has none"
+            "each text, with an empty list for a text without labels"
         )
     return lists
 

@@ -48,21 +48,21 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 class CoAttentionMIML(HasRecipe, ExtremeClassifier):
     """A network that learns labels of instances from labels of bags (Shen et al. 2020, section 6).
 
-    Deep-MIML (Feng and Zhou 2017) gives each instance a logit for each label, the largest of
-    `n_concepts`, and each bag the largest logit of its instances. EAGLE adds a mask: labels are
-    embedded among the instances (Algorithm 1), and a logit counts the more, the nearer its
-    instance is to the label compared with the others of the bag.
+    Deep-MIML (Feng and Zhou 2017) computes a logit for each instance and label, the largest of
+    `n_concepts`; the logit of a bag is the largest of its instances. EAGLE adds a mask: labels are
+    embedded in the space of the instances (Algorithm 1), and logits of instances that are closer to
+    the label than others of the bag count more.
 
     **Bags** are given as `groups` and `group_labels`. They may have any size and may overlap. Bags
     without instances or labels are left out. With `Y` alone, every sample is a bag of its own: the
-    mask is 1, and this is a plain network. A tenth of the bags is the validation split. The epoch
-    is kept whose predictions for single instances explain the labels of those bags best; training
-    ends when no better epoch comes. With fewer than 20 bags there is no validation split.
+    mask is 1, and this is a plain network. A tenth of the bags is the validation split. `fit`
+    keeps the epoch whose predictions for single instances explain the labels of these bags best,
+    and stops when no better epoch comes. With fewer than 20 bags there is no validation split.
 
     **Scores** are the softmax of the logits over the labels seen in training.
 
-    Training uses one thread, so that the same seed gives the same bits on one machine for any
-    `n_jobs`, which is for embeddings and prediction. On a GPU, bits may differ.
+    Training uses one thread, so that the same seed gives the same bits on one machine; `n_jobs` is
+    for embeddings and prediction. On a GPU, bits may differ.
 
     Parameters
     ----------
@@ -148,20 +148,20 @@ class CoAttentionMIML(HasRecipe, ExtremeClassifier):
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """Return the network as the paper has it, as far as it says.
+        """Return the network with the settings that the paper gives.
 
-        It says: one hidden layer, 20 iterations of Algorithm 1 with steps of 0.1, no mean
+        The paper gives one hidden layer, 20 iterations of Algorithm 1 with steps of 0.1, no mean
         subtracted after instances are normalised, batches of 64 and, for Yelp, a learning rate of
-        1e-4. It does not say: hidden units, concepts, temperature, loss and epochs; these stay at
-        their defaults, and the loss is "list", as labels of bags are lists there.
-        `paper(recipe__iterations=0)` is its EAGLE-0, and `paper(temperature=0)` Deep-MIML.
+        1e-4. It does not give the hidden units, concepts, temperature, loss and epochs. These have
+        their defaults here, except for the loss, which is "list": labels of bags are lists there.
+        `paper(recipe__iterations=0)` is the paper's EAGLE-0, and `paper(temperature=0)` Deep-MIML.
         """
         recipe = MIMLRecipe(loss="list", iterations=20, center=False)
         printed = {"batch_size": 64, "learning_rate": 1e-4, "recipe": recipe}
         return cls().set_params(**{**printed, **changes})
 
     def fit(self, X: Any, Y: Any = None, *, groups: Any = None, group_labels: Any = None) -> Self:
-        """Learn from bags: `groups` and the labels of each; or from samples and their labels `Y`.
+        """Learn from bags, `groups` and their labels, or from samples and their labels `Y`.
 
         `groups` is a matrix (bags, samples), a list with the sample numbers of each bag, or the bag
         number of each sample. `group_labels` is a matrix (bags, labels) with the count of each

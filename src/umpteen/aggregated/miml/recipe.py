@@ -21,11 +21,11 @@ class MIMLRecipe(Recipe):
         of the bag's logits. "assigned" assigns a label that occurs c times in a bag to the c
         instances with its largest masked logits, where it competes with the other labels. "sigmoid"
         asks for each label whether it occurs in the bag, and ignores counts. "auto" is
-        "list" without a mask and "assigned" with one; each is the better one in large bags
+        "list" without a mask and "assigned" with one, which is best in large bags
         (papers/eagle/README.md has the figures and the reason).
     iterations : number of iterations of Algorithm 1, which embeds labels in the space of the
-        instances. 20 is the paper's EAGLE. 0 is its EAGLE-0, which is better on bags of 50 and so
-        the default.
+        instances. 20 is the paper's EAGLE. The default, 0, is its EAGLE-0, which is better on
+        bags of 50.
     step : length of the step in each of these iterations.
     center : subtract the mean of the instances before labels are embedded. Otherwise all labels of
         large bags point at the average instance.

@@ -35,10 +35,10 @@ _MODEL = "umpteen-model"
 class UmpteenBackend(AnnifLearningBackend):
     """A `Tagger` as a backend of Annif: it trains, suggests and learns.
 
-    Parameters in `projects.cfg`, beside `limit`: `use_labels` (default true) lets it learn from
-    what subjects are called, too; `n_trees` (default 1) is the number of trees; `keep` (default
-    20000) is the number of training documents that `annif learn` can build upon. Annif's analyzers
-    are not used: texts are read in the project's language.
+    Parameters in `projects.cfg`, in addition to `limit`: `use_labels` (default true) says whether
+    the names of subjects are used, too; `n_trees` (default 1) is the number of trees; `keep`
+    (default 20000) is the number of training documents that are kept for `annif learn`. Annif's
+    analyzers are not used; the language is that of the project.
     """
 
     name = "umpteen"

@@ -51,11 +51,11 @@ def read(
 ) -> Samples:
     """Read the samples of a file, or of an open binary file.
 
-    The format is told by the file's name, or else by its content; gzip, xz and zstd are
+    The format is detected by the file's name, or else by its content; gzip, xz and zstd are
     unpacked. `options` are those of the format: `text_field`, `labels_field` (jsonl, csv, tsv,
     parquet; `labels_field=""` reads no labels), `group_field` (those, too: the name of each
     sample's group), `label_separator`, `quoted` (csv, tsv), `prefix` (fasttext),
-    `zero_based`, `n_features`, `n_labels` (svmlight). A file that is not sound raises
+    `zero_based`, `n_features`, `n_labels` (svmlight). A malformed file raises
     `DataFormatError`, with the line. `format="annif"` reads a corpus as `read_annif` does.
 
     >>> from io import BytesIO
@@ -78,7 +78,7 @@ def stream(
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> Iterator[Samples]:
-    """Yield the samples of a file in batches, in bounded memory; otherwise as `read`.
+    """Yield the samples of a file in batches, in bounded memory; the arguments are as in `read`.
 
     >>> from io import BytesIO
     >>> [batch.texts for batch in stream(BytesIO(b"__label__x a\\nb\\nc"), batch_size=2)]
@@ -96,10 +96,10 @@ def write(
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> None:
-    """Write samples to a file, in the format and compression that its name shows.
+    """Write samples to a file, in the format and compression of its extension.
 
     Texts go to jsonl, csv, tsv, fasttext or parquet; matrices to xmc or svmlight. The file is
-    there as a whole or not at all: an interrupted write leaves what was there before.
+    replaced as a whole: an interrupted write leaves what was there before.
 
     >>> from io import BytesIO
     >>> file = BytesIO()

@@ -79,7 +79,7 @@ class Source:
     def again(self) -> Iterator["Source"]:
         """Open the same file from the beginning, for a first look at all of it."""
         if self.path is None:
-            raise ParameterError(f"{self.name} can be read only once, and this needs a first look")
+            raise ParameterError(f"{self.name} can be read only once, not twice: pass a path")
         with open_source(self.path) as source:
             source.format = self.format
             yield source

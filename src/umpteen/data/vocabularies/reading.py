@@ -40,7 +40,7 @@ def read_vocabulary(
       the columns `uri`, `label_en`, `label_fi`, ... and perhaps `notation`. Rows without a name
       are left out.
     - JSON Lines, with `label` and perhaps `name`, `alternatives`, `text`, `parents`, `uri` and
-      `notation`. With `name_separator=";"`, a text such as "dog; hound" is a list of names, where
+      `notation`. With `name_separator=";"`, a text such as "dog; hound" is a list of names if
       there is no `name`.
 
     The format follows from the file's name, or else from its content; gzip, xz and zstd are

@@ -23,8 +23,8 @@ def read_annif(path: Readable, vocabulary: LabelVocabulary | None = None) -> Sam
     - A folder of `.txt` files, with subjects in `.tsv` (URIs and names) or `.key` (names) files of
       the same name, or of `.json` files.
 
-    With a `vocabulary`, labels are those of the vocabulary, also where the corpus has names in
-    place of URIs; subjects that it does not have are left out with a warning.
+    With a `vocabulary`, labels are those of the vocabulary, even if the corpus has names instead of
+    URIs; subjects that are not in the vocabulary are left out with a warning.
 
     >>> from io import BytesIO
     >>> read_annif(
@@ -72,7 +72,7 @@ def write_annif(
 def write_annif_vocabulary(vocabulary: LabelVocabulary, path: str | PathLike[str]) -> None:
     """Write a vocabulary as TSV that `annif load-vocab` reads: `<uri>`, a name, a notation.
 
-    Alternative names and broader labels have no place in it; Annif reads these from SKOS.
+    TSV has no alternative names and broader labels; Annif reads these from SKOS.
     """
     writer = SubjectWriter(vocabulary)
     with open_sink(path) as file:
