@@ -10,7 +10,7 @@ from umpteen.linear import LabelTree
 from umpteen.metrics import ndcg_at_k
 from umpteen.splitting import validation_split
 from umpteen.tagger import Tagger
-from umpteen.tagger.described_labels import FEWEST_TEXTS
+from umpteen.tagger.described_labels import FEWEST_TEXTS, text_with_name
 from umpteen.text import Vectorizer
 
 N, N_UNSEEN = 300, 10  # the last labels have no text
@@ -229,6 +229,12 @@ def test_names_of_labels_are_tried_by_default():
         float(ndcg_at_k(expected, one.predict_topk(texts), 5)) for one in (tagger, plain)
     )
     assert with_names > without
+
+
+@pytest.mark.parametrize("name", ["हिन्दी", "माँ", "தமிழ்", "犬", "น้ำ", "cafe\u0301"])
+def test_names_in_any_script_have_the_features_of_the_same_words_in_texts(name):
+    vectorizer = Vectorizer().fit([name, "other"])
+    assert vectorizer.words(text_with_name(name, "")) == vectorizer.words(name)
 
 
 @pytest.mark.parametrize("label_texts", ["auto", "names"])

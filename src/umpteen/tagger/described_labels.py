@@ -1,6 +1,5 @@
 """What labels are called: their texts and names, before anything is learned."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -16,12 +15,11 @@ from umpteen.data import LabelVocabulary
 from umpteen.data.label_matching import last_part
 from umpteen.errors import ParameterError
 from umpteen.tagger.label_names import LabelNames
-from umpteen.text.names import words_of_name
+from umpteen.text.names import has_words, words_of_name
 from umpteen.validation import check_label_texts
 
 FEWEST_TEXTS = 500  # below, there is nothing to choose by
 _LONGEST_NAME = 8  # words
-_WORD = re.compile(r"[^\W\d_]{2}")  # two letters in a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +147,7 @@ def _words_of(name: str) -> str:
     ('Heart attack', '')
     """
     words = words_of_name(last_part(name.strip("<>")) if "://" in name else name)
-    return words if _WORD.search(words) else ""
+    return words if has_words(words) else ""
 
 
 def names_in(name: str, text: str) -> list[str]:
