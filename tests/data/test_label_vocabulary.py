@@ -466,6 +466,32 @@ def test_labels_are_written_as_in_training_data(labels, expected):
     assert found[expected[1]].broader == (expected[0],)
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"broader": "b1"}, r"'r' has broader='b1'; expected a tuple of texts"),
+        ({"alternatives": "hound"}, r"'r' has alternatives='hound'; expected a tuple of texts"),
+        ({"alternatives": (None,)}, r"alternatives=\(None,\); expected a tuple of texts"),
+        ({"broader": None}, "broader=None; expected a tuple of texts"),
+        ({"name": 5}, "name=5; expected a text"),
+        ({"text": None}, "text=None; expected a text, '' for none"),
+        ({"label": ""}, "a concept has the label ''; expected its name"),
+    ],
+)
+def test_concepts_of_wrong_types_are_refused(given, message):
+    with pytest.raises(LabelsError, match=message):
+        LabelVocabulary.of([Concept("b1", "bread"), Concept(**{"label": "r"} | given)])
+    with pytest.raises(LabelsError, match="'b1' is a str; expected a Concept"):
+        LabelVocabulary.of(["b1"])
+
+
+@pytest.mark.parametrize("option", ["language", "name_separator"])
+@pytest.mark.parametrize("given", [5, ""])
+def test_options_of_wrong_types_are_refused(option, given):
+    with pytest.raises(ParameterError, match=f"{option}={given!r} is not possible"):
+        read_vocabulary(BytesIO(b"uri,label_en\n1,dog\n"), **{option: given})
+
+
 def test_labels_of_another_vocabulary_are_refused_with_both_sides():
     with pytest.raises(LabelsError, match=rf"0 of 2 .*'cooking'.*{EX}c1.*'59'.*'Animal'"):
         PETS.matching(["cooking", "baking"])
