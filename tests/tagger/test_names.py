@@ -5,7 +5,7 @@ import pytest
 
 import umpteen as um
 from umpteen.data import Concept, LabelVocabulary
-from umpteen.errors import LabelsError, ParameterError
+from umpteen.errors import LabelsError, ParameterError, RebuildDueWarning
 from umpteen.linear import LabelTree
 from umpteen.metrics import ndcg_at_k
 from umpteen.splitting import validation_split
@@ -351,6 +351,26 @@ def test_labels_and_texts_after_fit():
     assert uri(0) in dict(tagger.predict("zebra savanna", k=1, broader="add"))
     tagger.remove_labels([unseen])
     assert unseen not in dict(tagger.predict("zebra savanna " + names_of(N - 1)[0], k=20))
+
+
+def test_a_removed_label_does_not_come_back_as_a_broader_one():
+    concepts = [Concept("root"), Concept("animal", broader=("root",))]
+    concepts += [Concept("dog", broader=("animal",)), Concept("cat", broader=("animal",))]
+    texts, labels = ["it barks", "it purrs", "a beast"], [["dog"], ["cat"], ["animal"]]
+    tagger = Tagger().fit(texts * 5, labels * 5, vocabulary=LabelVocabulary.of(concepts))
+
+    def broader():
+        return {label for label, _ in tagger.predict("it barks", k=1, broader="add")}
+
+    assert broader() == {"dog", "animal", "root"}
+    tagger.remove_labels(["animal"])
+    assert broader() == {"dog", "root"}
+    assert tagger.evaluate(texts[:2], labels[:2]).metrics["hierarchical recall@3"] == 1
+    assert tagger.evaluate(texts, labels).metrics["recall@3"] < 1
+    with pytest.warns(RebuildDueWarning):
+        tagger.add_labels(["animal"], examples=[["a beast", "beasts"]])
+    assert broader() == {"dog", "animal", "root"}
+    assert tagger.evaluate(texts, labels).metrics["hierarchical recall@3"] == 1
 
 
 def test_evaluate_and_explain(tagger):
