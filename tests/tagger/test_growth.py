@@ -17,6 +17,7 @@ from umpteen.errors import (
 )
 from umpteen.tagger import Tagger, growth
 from umpteen.tagger.replay import Replay
+from umpteen.tagger.vectorizing import learn_words
 from umpteen.text import Vectorizer
 
 from .made_up import COMMON, N_LABELS, about, make_up, name_of, words_of
@@ -576,6 +577,12 @@ def test_a_classifier_that_learned_everything_again_knows_late_words():
     tagger = fitted(um.NearestCentroid()).add_labels("new", examples=[["quux frobnicator"]])
     assert tagger.predict("quux", k=1)[0][0] == "new"
     assert tagger.predict("unheard of") == []
+
+
+def test_forms_of_a_word_that_has_a_column_need_no_room():
+    vectorizer = Vectorizer(language="en").fit(["connected to a net", "a connection fails"])
+    assert learn_words(vectorizer, ["connected, connecting"]) is None
+    assert "'zebra'" in str(learn_words(vectorizer, ["connected, connecting zebra"]))
 
 
 def test_words_without_room_are_warned_of():

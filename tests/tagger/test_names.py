@@ -11,6 +11,7 @@ from umpteen.metrics import ndcg_at_k
 from umpteen.splitting import validation_split
 from umpteen.tagger import Tagger
 from umpteen.tagger.described_labels import FEWEST_TEXTS, text_with_name
+from umpteen.tagger.trials import _drawn
 from umpteen.text import Vectorizer
 
 N, N_UNSEEN = 300, 10  # the last labels have no text
@@ -92,6 +93,15 @@ def test_nothing_is_tried_on_few_texts():
     plain = Tagger(language=None).fit(TEXTS[:few], LABELS[:few], label_texts=None)
     assert tagger.trials_ == {}
     same(tagger.predict_topk(TEST), plain.predict_topk(TEST))
+
+
+def test_nothing_is_tried_on_texts_without_words():
+    texts = ["red apple", "green pear"] * 20 + [""] * 8_160
+    labels = [["apple"], ["pear"]] * 20 + [[]] * 8_160
+    seed = next(i for i in range(1_000) if _drawn(texts, i).min() >= 40)
+    tagger = Tagger(language="en", random_state=seed, calibrate=False).fit(texts, labels)
+    assert tagger.trials_ == {}
+    assert tagger.predict("apples", k=1)[0][0] == "apple"
 
 
 def test_a_language_that_is_named_is_used_for_few_texts_as_well():

@@ -65,7 +65,8 @@ def _word_without_room(vectorizer: Any, texts: list[str]) -> str | None:
     if vectorizer.n_features_used < vectorizer.n_features_ or vectorizer.vocabulary_ is None:
         return None  # there is room, or hashing knows all words
     for text in texts:
-        named = set(vectorizer.named_features(text).values())
+        features = vectorizer.named_features(text).values()
+        named = {word for names in features for word in names.split(" | ")}  # forms of one stem
         for word in vectorizer.words(text):
             if word not in named:
                 return str(word)
