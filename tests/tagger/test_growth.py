@@ -17,7 +17,7 @@ from umpteen.errors import (
 )
 from umpteen.tagger import Tagger, growth
 from umpteen.tagger.replay import Replay
-from umpteen.tagger.vectorizing import learn_words
+from umpteen.tagger.vectorizing import Words, learn_words
 from umpteen.text import Vectorizer
 
 from .made_up import COMMON, N_LABELS, about, make_up, name_of, words_of
@@ -583,6 +583,11 @@ def test_forms_of_a_word_that_has_a_column_need_no_room():
     vectorizer = Vectorizer(language="en").fit(["connected to a net", "a connection fails"])
     assert learn_words(vectorizer, ["connected, connecting"]) is None
     assert "'zebra'" in str(learn_words(vectorizer, ["connected, connecting zebra"]))
+
+
+def test_a_spare_column_has_a_number_for_a_name():
+    words = Words(Vectorizer(spare=2).fit(["a cat"]))
+    assert [words.name(feature) for feature in range(4)] == ["a", "cat", "#2", "#3"]
 
 
 def test_words_without_room_are_warned_of():

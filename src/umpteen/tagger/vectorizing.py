@@ -112,6 +112,8 @@ class Words:
         """Return the words of one feature; its number where the words are not stored."""
         vocabulary = getattr(self.vectorizer, "vocabulary_", None)
         if isinstance(vocabulary, Vocabulary):  # of millions of features, a few are asked for
+            if feature >= len(vocabulary.ngrams):
+                return f"#{feature}"  # a spare column, in which only a damaged model has weights
             ngram = vocabulary.ngrams[feature]
             return " ".join(vocabulary.words[word] for word in ngram[ngram >= 0])
         return f"#{feature}" if self._names is None else str(self._names[feature])
