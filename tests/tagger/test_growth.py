@@ -17,6 +17,7 @@ from umpteen.errors import (
 )
 from umpteen.tagger import Tagger, growth
 from umpteen.tagger.replay import Replay
+from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.vectorizing import Words, learn_words
 from umpteen.text import Vectorizer
 
@@ -583,6 +584,13 @@ def test_forms_of_a_word_that_has_a_column_need_no_room():
     vectorizer = Vectorizer(language="en").fit(["connected to a net", "a connection fails"])
     assert learn_words(vectorizer, ["connected, connecting"]) is None
     assert "'zebra'" in str(learn_words(vectorizer, ["connected, connecting zebra"]))
+
+
+def test_an_error_does_not_repeat_a_name_of_a_hundred_kilobytes():
+    names = LabelNames.of([["x" * 100_000], ["b"]])
+    with pytest.raises(LabelsError) as caught:
+        names.id_of("x" * 99_000)
+    assert len(str(caught.value)) < 200
 
 
 def test_a_spare_column_has_a_number_for_a_name():

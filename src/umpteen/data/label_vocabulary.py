@@ -112,8 +112,8 @@ class LabelVocabulary(Mapping[str, Concept]):
     def __getitem__(self, label: str) -> Concept:
         if label not in self._ids:
             close = get_close_matches(str(label), self.labels if len(self) < _MOST_COMPARED else [])
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise LabelsError(f"{label!r} is not among the {len(self):,} labels{hint}")
+            hint = f"; did you mean {close[0]!r:.60}?" if close else ""
+            raise LabelsError(f"{label!r:.60} is not among the {len(self):,} labels{hint}")
         return self._concept(self._ids[label])
 
     def get(self, label: str, default: Any = None) -> Any:
