@@ -16,8 +16,8 @@ from umpteen.errors import (
     TextsError,
 )
 from umpteen.tagger import Tagger, growth
-from umpteen.tagger.replay import Replay
 from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.replay import Replay
 from umpteen.tagger.vectorizing import Words, learn_words
 from umpteen.text import Vectorizer
 
