@@ -10,7 +10,7 @@ from umpteen.linear import LabelTree
 from umpteen.metrics import ndcg_at_k
 from umpteen.splitting import validation_split
 from umpteen.tagger import Tagger
-from umpteen.tagger.described_labels import FEWEST_TEXTS, text_with_name
+from umpteen.tagger.described_labels import FEWEST_TEXTS, names_in, text_with_name
 from umpteen.tagger.trials import _drawn
 from umpteen.text import Vectorizer
 
@@ -245,6 +245,24 @@ def test_names_of_labels_are_tried_by_default():
 def test_names_in_any_script_have_the_features_of_the_same_words_in_texts(name):
     vectorizer = Vectorizer().fit([name, "other"])
     assert vectorizer.words(text_with_name(name, "")) == vectorizer.words(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("re.split", ["re split", "split"]),
+        ("uses::printing", ["uses printing", "printing"]),
+        ("Food/RyeBread", ["Food Rye Bread", "Rye Bread"]),
+        ("split", ["split"]),
+        ("v1.2", ["text"]),
+        ("lib3.0", ["lib 3 0"]),
+        ("http://example.org/onto/Rye.Bread", ["Rye Bread"]),
+        ("St. Louis", ["St Louis"]),
+        ("...", ["text"]),
+    ],
+)
+def test_the_last_part_of_a_path_is_a_name_as_well(name, names):
+    assert names_in(name, "text") == names
 
 
 @pytest.mark.parametrize("label_texts", ["auto", "names"])
