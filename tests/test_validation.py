@@ -247,5 +247,9 @@ def test_texts_of_labels_go_by_name():
     for wrong in (["a"], "a", None, {"a": None}, {"a": 1}):
         with pytest.raises(TextsError, match="label_texts"):
             check_label_texts(wrong)
+    with pytest.raises(TextsError, match=r"label_texts\['b'\] is None, a NoneType; expected a str"):
+        check_label_texts({"a": "x", "b": None})
+    with pytest.raises(LabelsError, match="label_texts has '5' twice"):
+        check_label_texts({5: "a", "5": "b"})
     with pytest.raises(LabelsError, match="label_texts has None"):
         check_label_texts({None: "a"})

@@ -95,6 +95,17 @@ def test_a_vocabulary_and_a_language(ask, folder, cookery, tmp_path):
             assert ("food" in labels) == (broader == "add" and bool({"bread", "soup"} & labels))
 
 
+@pytest.mark.parametrize(("language", "name"), [("en", "soup"), ("fi", "keitto"), ("sv", "soup")])
+def test_names_of_a_vocabulary_are_in_the_language_of_the_texts(
+    ask, folder, tmp_path, language, name
+):
+    file = tmp_path / "names.csv"
+    file.write_text("uri,label_en,label_fi\nsoup,soup,keitto\nbread,bread,\n")
+    ask("fit", folder / "train.jsonl", "-o", tmp_path / "m", "--vocabulary", file,
+        "--language", language, "--no-calibrate")  # fmt: skip
+    assert um.load(tmp_path / "m").vocabulary_["soup"].name == name
+
+
 def test_a_hierarchy_is_asked_for_where_there_is_none(call, folder, model):
     _, err = call("predict", model, folder / "test.jsonl", "--broader", "add", code=1)
     assert err.startswith("umpteen: error: ")

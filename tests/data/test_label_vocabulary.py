@@ -281,6 +281,51 @@ def test_entities_for_namespaces_are_common_and_read():
     assert names(found) == {"c1": ("a dog",)}
 
 
+LONG = "x" * 3_000
+CONCEPT = '<skos:Concept rdf:about="c1"><skos:prefLabel>dog</skos:prefLabel></skos:Concept>'
+
+
+@pytest.mark.parametrize(
+    ("ending", "content", "message"),
+    [
+        ("ttl", f'@prefix l: <http://{LONG}> . l:a skos:prefLabel "a" .', "a URI has 3,008 char"),
+        ("ttl", f'@base <http://{LONG}/> . <a> skos:prefLabel "a" .', "a URI has 3,009 char"),
+        ("ttl", f'@prefix l: <http://{LONG}> . e:a skos:broader l:b .', "a URI has 3,008 char"),
+        ("rdf", f'<rdf:RDF xml:base="http://{LONG}/" {{}}>{CONCEPT}</rdf:RDF>', "a URI has 3,"),
+        ("rdf", f'<!DOCTYPE r [<!ATTLIST c skos:prefLabel CDATA "{LONG}">]><rdf:RDF {{}}/>',
+         r"line 1.*the attribute 'skos:prefLabel' has a long default"),
+    ],
+)  # fmt: skip
+def test_a_short_file_does_not_become_a_large_vocabulary(tmp_path, ending, content, message):
+    file = tmp_path / f"v.{ending}"
+    spaces = f'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="{SKOS}"'
+    file.write_text(PREFIXES + content if ending == "ttl" else content.format(spaces))
+    with pytest.raises(DataFormatError, match=message):
+        read_vocabulary(file)
+
+
+def test_long_uris_that_nobody_needs_are_passed_over():
+    found = turtle(f'e:a skos:prefLabel "a"@en ; e:picture <data:image/png;base64,{LONG}> .')
+    assert names(found) == {"a": ("a",)}
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "Windows-1252", "utf-16", "utf-8"])
+@pytest.mark.parametrize("doctype", ["", '<!DOCTYPE rdf:RDF [<!ENTITY e "é">]>\n'])
+def test_xml_is_read_in_the_encoding_that_it_declares(encoding, doctype):
+    content = XML.format(doctype=doctype, name="café" if not doctype else "caf&e;")
+    content = content.replace('"1.0"', f'"1.0" encoding="{encoding}"')
+    file = BytesIO(content.encode(encoding))
+    file.name = "v.rdf"
+    assert names(read_vocabulary(file)) == {"c1": ("café",)}
+
+
+@pytest.mark.parametrize("encoding", ["punycode", "ebcdic-x", "iso-8859-99"])
+def test_other_encodings_are_refused(encoding):
+    content = XML.format(doctype="", name="a").replace('"1.0"', f'"1.0" encoding="{encoding}"')
+    with pytest.raises(DataFormatError, match=f"{encoding}.*save it as UTF-8"):
+        read_vocabulary(BytesIO(content.encode()))
+
+
 def test_nothing_that_a_file_refers_to_is_fetched(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("asked the network"))
     found = turtle(
@@ -419,6 +464,32 @@ def test_labels_are_written_as_in_training_data(labels, expected):
     assert list(found) == expected
     assert [each.name for each in found.values()] == ["Animal", "Dog", "dog"]
     assert found[expected[1]].broader == (expected[0],)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"broader": "b1"}, r"'r' has broader='b1'; expected a tuple of texts"),
+        ({"alternatives": "hound"}, r"'r' has alternatives='hound'; expected a tuple of texts"),
+        ({"alternatives": (None,)}, r"alternatives=\(None,\); expected a tuple of texts"),
+        ({"broader": None}, "broader=None; expected a tuple of texts"),
+        ({"name": 5}, "name=5; expected a text"),
+        ({"text": None}, "text=None; expected a text, '' for none"),
+        ({"label": ""}, "a concept has the label ''; expected its name"),
+    ],
+)
+def test_concepts_of_wrong_types_are_refused(given, message):
+    with pytest.raises(LabelsError, match=message):
+        LabelVocabulary.of([Concept("b1", "bread"), Concept(**{"label": "r"} | given)])
+    with pytest.raises(LabelsError, match="'b1' is a str; expected a Concept"):
+        LabelVocabulary.of(["b1"])
+
+
+@pytest.mark.parametrize("option", ["language", "name_separator"])
+@pytest.mark.parametrize("given", [5, ""])
+def test_options_of_wrong_types_are_refused(option, given):
+    with pytest.raises(ParameterError, match=f"{option}={given!r} is not possible"):
+        read_vocabulary(BytesIO(b"uri,label_en\n1,dog\n"), **{option: given})
 
 
 def test_labels_of_another_vocabulary_are_refused_with_both_sides():

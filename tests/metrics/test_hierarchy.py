@@ -211,6 +211,16 @@ def test_a_long_chain_is_answered():
     assert metrics.hierarchical_precision_at_k([[n - 2]], top, n, parents) == (n - 1) / n
 
 
+def test_a_hierarchy_of_any_depth_takes_time_by_its_links():
+    n = 100_000
+    links = np.ones(n - 1), (np.arange(1, n), np.arange(n - 1))
+    chain = csr_matrix(links, shape=(n, n))
+    top = to_top([{n - 1: 0.9, 5: 0.1}], k=2)
+    assert (with_ancestors(top, chain).scores == np.float32(0.9)).sum() == n
+    assert most_specific(top, chain).labels.tolist() == [[n - 1, -1]]
+    assert metrics.hierarchical_recall_at_k([[n - 2]], top, 1, chain) == 1
+
+
 def test_nothing_stays_nothing():
     empty = TopK(np.empty((0, 3), np.int32), np.empty((0, 3)))
     assert with_ancestors(empty, ANIMALS) == empty

@@ -42,3 +42,18 @@ def test_short_texts_stay_and_long_ones_end_in_a_word():
     text = shorten("word " * 100, limit=20)
     assert text == "word word word …"
     assert len(shorten("x" * 100, limit=20)) <= 21
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("it flies to fly", [("flies | fly", 1.0)], ["flies", "fly"]),
+        ("it flies", [("flies*", 1.0)], ["flies"]),
+        ("das Türschloss", [("*schlo*", 1.0)], ["Türschloss"]),
+        ("我在北京", [("北 京", 1.0)], ["北", "京"]),
+        ("cafe\u0301 noir", [("café", 1.0)], ["cafe\u0301"]),
+        ("यह हिन्दी है", [("हिन्दी", 1.0)], ["हिन्दी"]),
+    ],
+)
+def test_features_of_any_language_are_marked_where_they_stand(text, words, expected):
+    assert [piece for _, piece in marked(highlight(text, words))] == expected

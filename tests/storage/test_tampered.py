@@ -189,6 +189,11 @@ def _dead_end(model: Any) -> None:
     tree.hierarchy.first_child = np.array([1, 3, 3, 3 + len(tree.hierarchy.label_order)], np.int32)
 
 
+def _weights_that_are_no_numbers(model: Any) -> None:
+    (tree,) = model.trees_
+    tree.chunk_scale[:] = np.nan
+
+
 def _many_levels(index: Any) -> None:
     graph, n_levels = index.graph, 31
     graph.n_levels = np.full(len(graph.ids), n_levels, np.int32)
@@ -215,6 +220,7 @@ def _text_for_a_vectorizer(tagger: Any) -> None:
     ("model", "change", "message"),
     [
         ("LabelTree", _dead_end, "not equally deep|without children|other nodes"),
+        ("LabelTree", _weights_that_are_no_numbers, "chunk_scale holds numbers outside the range"),
         ("NearestSet-unseen", _no_labels_in_sets, "multiplicities holds numbers"),
         ("NearestSet-unseen", _large_sets, "has sets of 10000000 out of 5 labels"),
         ("Tagger", _very_long_features, "no feature has more than 2 words"),

@@ -16,7 +16,9 @@ from umpteen.errors import (
     TextsError,
 )
 from umpteen.tagger import Tagger, growth
+from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.replay import Replay
+from umpteen.tagger.vectorizing import Words, learn_words
 from umpteen.text import Vectorizer
 
 from .made_up import COMMON, N_LABELS, about, make_up, name_of, words_of
@@ -576,6 +578,24 @@ def test_a_classifier_that_learned_everything_again_knows_late_words():
     tagger = fitted(um.NearestCentroid()).add_labels("new", examples=[["quux frobnicator"]])
     assert tagger.predict("quux", k=1)[0][0] == "new"
     assert tagger.predict("unheard of") == []
+
+
+def test_forms_of_a_word_that_has_a_column_need_no_room():
+    vectorizer = Vectorizer(language="en").fit(["connected to a net", "a connection fails"])
+    assert learn_words(vectorizer, ["connected, connecting"]) is None
+    assert "'zebra'" in str(learn_words(vectorizer, ["connected, connecting zebra"]))
+
+
+def test_an_error_does_not_repeat_a_name_of_a_hundred_kilobytes():
+    names = LabelNames.of([["x" * 100_000], ["b"]])
+    with pytest.raises(LabelsError) as caught:
+        names.id_of("x" * 99_000)
+    assert len(str(caught.value)) < 200
+
+
+def test_a_spare_column_has_a_number_for_a_name():
+    words = Words(Vectorizer(spare=2).fit(["a cat"]))
+    assert [words.name(feature) for feature in range(4)] == ["a", "cat", "#2", "#3"]
 
 
 def test_words_without_room_are_warned_of():

@@ -5,12 +5,13 @@ import pytest
 
 import umpteen as um
 from umpteen.data import Concept, LabelVocabulary
-from umpteen.errors import LabelsError, ParameterError
+from umpteen.errors import LabelsError, ParameterError, RebuildDueWarning
 from umpteen.linear import LabelTree
 from umpteen.metrics import ndcg_at_k
 from umpteen.splitting import validation_split
 from umpteen.tagger import Tagger
-from umpteen.tagger.described_labels import FEWEST_TEXTS
+from umpteen.tagger.described_labels import FEWEST_TEXTS, names_in, text_with_name
+from umpteen.tagger.trials import _drawn
 from umpteen.text import Vectorizer
 
 N, N_UNSEEN = 300, 10  # the last labels have no text
@@ -92,6 +93,15 @@ def test_nothing_is_tried_on_few_texts():
     plain = Tagger(language=None).fit(TEXTS[:few], LABELS[:few], label_texts=None)
     assert tagger.trials_ == {}
     same(tagger.predict_topk(TEST), plain.predict_topk(TEST))
+
+
+def test_nothing_is_tried_on_texts_without_words():
+    texts = ["red apple", "green pear"] * 20 + [""] * 8_160
+    labels = [["apple"], ["pear"]] * 20 + [[]] * 8_160
+    seed = next(i for i in range(1_000) if _drawn(texts, i).min() >= 40)
+    tagger = Tagger(language="en", random_state=seed, calibrate=False).fit(texts, labels)
+    assert tagger.trials_ == {}
+    assert tagger.predict("apples", k=1)[0][0] == "apple"
 
 
 def test_a_language_that_is_named_is_used_for_few_texts_as_well():
@@ -231,6 +241,30 @@ def test_names_of_labels_are_tried_by_default():
     assert with_names > without
 
 
+@pytest.mark.parametrize("name", ["हिन्दी", "माँ", "தமிழ்", "犬", "น้ำ", "cafe\u0301"])
+def test_names_in_any_script_have_the_features_of_the_same_words_in_texts(name):
+    vectorizer = Vectorizer().fit([name, "other"])
+    assert vectorizer.words(text_with_name(name, "")) == vectorizer.words(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("re.split", ["re split", "split"]),
+        ("uses::printing", ["uses printing", "printing"]),
+        ("Food/RyeBread", ["Food Rye Bread", "Rye Bread"]),
+        ("split", ["split"]),
+        ("v1.2", ["text"]),
+        ("lib3.0", ["lib 3 0"]),
+        ("http://example.org/onto/Rye.Bread", ["Rye Bread"]),
+        ("St. Louis", ["St Louis"]),
+        ("...", ["text"]),
+    ],
+)
+def test_the_last_part_of_a_path_is_a_name_as_well(name, names):
+    assert names_in(name, "text") == names
+
+
 @pytest.mark.parametrize("label_texts", ["auto", "names"])
 def test_names_are_not_tried_on_classifiers_that_cannot_use_them(label_texts):
     tagger = Tagger(um.NearestCentroid(), language=None)
@@ -345,6 +379,26 @@ def test_labels_and_texts_after_fit():
     assert uri(0) in dict(tagger.predict("zebra savanna", k=1, broader="add"))
     tagger.remove_labels([unseen])
     assert unseen not in dict(tagger.predict("zebra savanna " + names_of(N - 1)[0], k=20))
+
+
+def test_a_removed_label_does_not_come_back_as_a_broader_one():
+    concepts = [Concept("root"), Concept("animal", broader=("root",))]
+    concepts += [Concept("dog", broader=("animal",)), Concept("cat", broader=("animal",))]
+    texts, labels = ["it barks", "it purrs", "a beast"], [["dog"], ["cat"], ["animal"]]
+    tagger = Tagger().fit(texts * 5, labels * 5, vocabulary=LabelVocabulary.of(concepts))
+
+    def broader():
+        return {label for label, _ in tagger.predict("it barks", k=1, broader="add")}
+
+    assert broader() == {"dog", "animal", "root"}
+    tagger.remove_labels(["animal"])
+    assert broader() == {"dog", "root"}
+    assert tagger.evaluate(texts[:2], labels[:2]).metrics["hierarchical recall@3"] == 1
+    assert tagger.evaluate(texts, labels).metrics["recall@3"] < 1
+    with pytest.warns(RebuildDueWarning):
+        tagger.add_labels(["animal"], examples=[["a beast", "beasts"]])
+    assert broader() == {"dog", "animal", "root"}
+    assert tagger.evaluate(texts, labels).metrics["hierarchical recall@3"] == 1
 
 
 def test_evaluate_and_explain(tagger):

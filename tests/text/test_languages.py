@@ -21,7 +21,7 @@ from umpteen.text.languages import (
     stemmer_name,
     unspaced_language,
 )
-from umpteen.text.morphology import FORMS
+from umpteen.text.morphology import FORMS, Morphology
 from umpteen.text.names import words_of_name
 
 from . import literal
@@ -180,6 +180,13 @@ def test_capital_i_with_a_dot_is_one_word_in_any_text():
     alone = vectorizer.transform(["İSTANBUL"])
     assert alone.nnz == 1
     assert equal_bits(vectorizer.transform(["ISPARTA", "İSTANBUL"])[1:], alone)
+
+
+@pytest.mark.parametrize("languages", [["ta"], ["en", "ta"]])
+def test_a_word_without_end_is_its_own_stem(languages):
+    word = "\u0b95\u0bcd" * 250_000  # by Snowball, minutes
+    made = Morphology("stems", languages).extended({word: "ta", f"{word}\u0b95": "ta"})
+    assert len(made.stem_bases) == 2
 
 
 def test_a_new_word_has_the_column_of_its_stem_and_a_new_stem_has_none():
@@ -366,6 +373,12 @@ NAMES = {
     "2nd": "2 nd",
     "Already plain words": "Already plain words",
     "北京大学": "北京大学",
+    "हिन्दी-भाषा": "हिन्दी भाषा",
+    "தமிழ்_மொழி": "தமிழ் மொழி",
+    "น้ำ.ตก2": "น้ำ ตก 2",
+    "cafe\u0301-au-lait": "cafe\u0301 au lait",
+    "cafe\u0301Bar": "cafe\u0301 Bar",
+    "می\u200cشود": "می\u200cشود",
     "": "",
     "...": "",
     "C++": "C",

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpteen.text import Vectorizer
-from umpteen.text.placing import placed_words
+from umpteen.text.placing import FeaturePlaces, placed_words
 
-odd = st.text("aé\u0301ﬁ½Ⅷ한\u1112\u1161\u11ab İΣς北京 ,ไทย\u200dA\u0345\u09c7\u09be", max_size=20)
+odd = st.text(
+    "aé\u0301ﬁ½Ⅷ한\u1112\u1161\u11ab İΣς北京 ,'Ω.ไทย\u200dA\u0345\u09c7\u09be", max_size=20
+)
 
 
 @settings(max_examples=300)
@@ -47,3 +49,17 @@ def test_pieces_are_cut_as_people_read(text, pieces):
 
 def test_accents_without_end_take_no_time():
     assert placed_words("a" + "\u0301" * 200_000)[0].start == 0
+
+
+def test_small_sigma_depends_on_the_text_around_the_word():
+    text = "ΩΣ'Ω"
+    assert [one.word for one in placed_words(text)] == Vectorizer().words(text)
+
+
+def test_characters_are_found_by_time_of_the_text():
+    words = [f"word{i}" for i in range(3_000)]
+    vectorizer = Vectorizer(language="en", forms="characters").fit(words)
+    places = FeaturePlaces(words)
+    names = vectorizer.named_features(" ".join(words)).values()
+    assert all(map(places.of, names))
+    assert places.of("*d299*") == [[299], *([i] for i in range(2_990, 3_000))]

@@ -31,7 +31,8 @@ def fit(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Names and broader labels: SKOS, TSV, CSV or JSON Lines.",
+            help="Names and broader labels: SKOS, TSV, CSV or JSON Lines. Names are in the "
+            "language of --language, if the file has it.",
         ),
     ] = None,
     language: Annotated[
@@ -122,17 +123,28 @@ def _fit_texts(
     tagger: Any, samples: "Samples | GroupedTexts", label_texts: Path | None,
     vocabulary: Path | None,
 ) -> Any:  # fmt: skip
-    from umpteen.data import read_label_texts, read_vocabulary
+    from umpteen.data import read_label_texts
 
     more: dict[str, Any] = {}
     if label_texts is not None:
         more["label_texts"] = read_label_texts(label_texts)
     if vocabulary is not None:
-        more["vocabulary"] = read_vocabulary(vocabulary)
+        more["vocabulary"] = _names_in(tagger.language, vocabulary)
     if isinstance(samples, GroupedTexts):
         groups = {"groups": samples.groups, "group_labels": samples.group_labels}
         return tagger.fit(samples.texts, **groups, **more)
     return tagger.fit(samples.texts, samples.labels, **more)
+
+
+def _names_in(language: str | None, vocabulary: Path) -> Any:
+    """The vocabulary with names in the language of the texts, if that is given and it has some."""
+    from umpteen.data import read_vocabulary
+    from umpteen.errors import ParameterError
+
+    try:
+        return read_vocabulary(vocabulary, None if language == "auto" else language)
+    except ParameterError:
+        return read_vocabulary(vocabulary)
 
 
 def _refuse_text_options(files: list[Path], **given: Any) -> None:

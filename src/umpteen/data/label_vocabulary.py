@@ -20,6 +20,9 @@ from umpteen.validation import check_names, cyclic
 
 _MOST_COMPARED = 100_000  # labels that are looked at for what was meant: a second or so
 
+_CONCEPT_TEXTS = ("name", "text", "uri", "notation")
+_CONCEPT_LISTS = ("alternatives", "broader")
+
 
 @dataclass(frozen=True)
 class Concept:
@@ -80,10 +83,9 @@ class LabelVocabulary(Mapping[str, Concept]):
     def of(cls, concepts: Iterable[Concept]) -> Self:
         """Return a vocabulary of concepts, each with a label of its own."""
         concepts = list(concepts)
+        for concept in concepts:
+            _check_concept(concept)
         labels = [concept.label for concept in concepts]
-        for label in labels:
-            if not isinstance(label, str) or not label:
-                raise LabelsError(f"a concept has the label {label!r}; expected its name, a text")
         if len(set(labels)) < len(labels):
             twice = _repeated(labels)
             raise LabelsError(f"two concepts have the label {twice!r}; a label has one concept")
@@ -110,8 +112,8 @@ class LabelVocabulary(Mapping[str, Concept]):
     def __getitem__(self, label: str) -> Concept:
         if label not in self._ids:
             close = get_close_matches(str(label), self.labels if len(self) < _MOST_COMPARED else [])
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise LabelsError(f"{label!r} is not among the {len(self):,} labels{hint}")
+            hint = f"; did you mean {close[0]!r:.60}?" if close else ""
+            raise LabelsError(f"{label!r:.60} is not among the {len(self):,} labels{hint}")
         return self._concept(self._ids[label])
 
     def get(self, label: str, default: Any = None) -> Any:
@@ -205,6 +207,27 @@ class LabelVocabulary(Mapping[str, Concept]):
             yield "has a matrix of broader labels that is not a canonical one of True"
         elif cyclic(self.broader).any():
             yield "has labels that are broader than themselves"
+
+
+def _check_concept(concept: Any) -> None:
+    if not isinstance(concept, Concept):
+        raise LabelsError(f"{concept!r:.80} is a {type(concept).__name__}; expected a Concept")
+    label = concept.label
+    if not isinstance(label, str) or not label:
+        raise LabelsError(f"a concept has the label {label!r}; expected its name, a text")
+    for field in _CONCEPT_TEXTS:
+        given = getattr(concept, field)
+        if not isinstance(given, str):
+            raise LabelsError(
+                f"the concept {label!r:.60} has {field}={given!r:.60}; expected a text, '' for none"
+            )
+    for field in _CONCEPT_LISTS:
+        given = getattr(concept, field)
+        if not isinstance(given, tuple | list) or not all(isinstance(one, str) for one in given):
+            raise LabelsError(
+                f"the concept {label!r:.60} has {field}={given!r:.60}; expected a tuple of texts, "
+                "as in ('a', 'b')"
+            )
 
 
 def _repeated(labels: list[str]) -> str:

@@ -28,7 +28,7 @@ class Tree:
     chunk_row: Annotated[IntArray, Shape("chunks + 1"), Offsets("rows")]
     chunk_bucket: Annotated[IntArray, Shape("chunks + 1"), Offsets("buckets")]
     chunk_shift: Annotated[IntArray, Shape("chunks"), Within(0, 31)]
-    chunk_scale: Annotated[FloatArray, Shape("chunks")]
+    chunk_scale: Annotated[FloatArray, Shape("chunks"), Within(0, 1e30)]
     buckets: Annotated[IntArray, Shape("buckets")]
     feature: Annotated[IntArray, Shape("rows"), Index("features")]
     entry: Annotated[IntArray, Shape("rows + 1")]

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import LabelsShapeError
+from umpteen.kernels.ancestors import best_below
 from umpteen.metrics.hits import find_hits
 from umpteen.metrics.inputs import Ks, Value, at_each, widened, written_as_ids
 from umpteen.metrics.ranking import ratio
@@ -106,18 +107,15 @@ class _Counts:
 def with_all_ancestors(sets: csr_matrix, parents: csr_matrix) -> csr_matrix:
     """Return sets of labels `(n, n_labels)` with all their ancestors, as CSR of ones.
 
-    Level by level, so that memory is that of the result.
-
     >>> with_all_ancestors(csr_matrix([[0, 0, 1]]), csr_matrix([[0] * 3, [1, 0, 0], [0, 1, 0]])).nnz
     3
     """
-    found = new = _ones(sets)
-    while new.nnz:
-        above = _ones(new @ parents)
-        new = csr_matrix(above - above.multiply(found))
-        new.eliminate_zeros()
-        found = csr_matrix(found + new)
-    return found
+    found = _ones(sets)
+    starts, above, ones = best_below(
+        found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data,
+        parents.indptr.astype(np.int64), parents.indices.astype(np.int32),
+    )  # fmt: skip
+    return _ones(found + csr_matrix((ones, above, starts), shape=sets.shape))
 
 
 def _ones(matrix: csr_matrix) -> csr_matrix:

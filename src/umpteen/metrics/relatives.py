@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen.base import TopK
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+from umpteen.kernels.ancestors import best_below
 from umpteen.validation import check_number, check_parents
 
 _ROWS_PER_BLOCK = 1 << 16
@@ -106,32 +107,20 @@ class _Entries:
             np.concatenate([self.keys, other.keys]), np.concatenate([self.scores, other.scores])
         )
 
-    def better_than(self, other: "_Entries") -> "_Entries":
-        """The entries that `other` does not have, or has with a lower score."""
-        if not len(other.keys):
-            return self
-        where = np.searchsorted(other.keys, self.keys).clip(max=len(other.keys) - 1)
-        is_new = (other.keys[where] != self.keys) | (self.scores > other.scores[where])
-        return _Entries(self.keys[is_new], self.scores[is_new])
-
-    def lifted(self, parents: csr_matrix) -> "_Entries":
-        """The same scores at the direct parents."""
-        rows, labels = np.divmod(self.keys, max(parents.shape[0], 1))
-        counts = np.diff(parents.indptr)[labels].astype(np.int64)
-        offsets = np.repeat(np.cumsum(counts) - counts, counts)
-        places = np.repeat(parents.indptr[labels].astype(np.int64), counts)
-        above = parents.indices[places + np.arange(len(offsets)) - offsets]
-        keys = np.repeat(rows * parents.shape[0], counts) + above
-        return _Entries.best(keys, np.repeat(self.scores, counts))
-
 
 def _best_descendants(answers: _Entries, parents: csr_matrix) -> _Entries:
     """The best score among the answered descendants of every ancestor of an answer."""
-    found = new = answers.lifted(parents)
-    while len(new.keys):
-        new = new.lifted(parents).better_than(found)
-        found = found.merged(new)
-    return found
+    n_labels = parents.shape[0]
+    rows, labels = np.divmod(answers.keys, max(n_labels, 1))
+    order = np.lexsort((-answers.scores, rows))
+    n_rows = int(rows.max(initial=-1)) + 1
+    starts = np.searchsorted(rows, np.arange(n_rows + 1))
+    found_starts, above, scores = best_below(
+        starts, labels[order].astype(np.int32), answers.scores[order],
+        parents.indptr.astype(np.int64), parents.indices.astype(np.int32),
+    )  # fmt: skip
+    keys = np.repeat(np.arange(n_rows) * n_labels, np.diff(found_starts)) + above
+    return _Entries.best(keys, scores)
 
 
 def _extended(top: TopK, parents: csr_matrix) -> TopK:

@@ -1,11 +1,10 @@
 """A text in which the words that speak for an answer, or against it, are marked."""
 
-import re
 from collections.abc import Sequence
 
 from umpteen.markup import Html, join, tag
+from umpteen.text.placing import FeaturePlaces, placed_words
 
-_WORD = re.compile(r"\w+")
 _FAINTEST = 0.05  # of the strongest
 
 
@@ -28,32 +27,32 @@ def highlight(text: str, words: Sequence[tuple[str, float]]) -> Html:
     >>> highlight("Sort a list", [("sort", 2.0), ("the", -1.0)])
     '<mark class="for3">Sort</mark> a list'
     """
-    places = list(_WORD.finditer(text))
-    contributions = _contributions([place.group().lower() for place in places], words)
+    placed = placed_words(text)
+    contributions = _contributions([one.word for one in placed], words)
     strongest = max(map(abs, contributions), default=0.0)
     pieces: list[str] = []
     end = 0
-    for place, contribution in zip(places, contributions, strict=True):
-        if abs(contribution) > _FAINTEST * strongest:
-            pieces.append(text[end : place.start()])
-            pieces.append(tag("mark", place.group(), class_=_kind(contribution / strongest)))
-            end = place.end()
+    for one, contribution in zip(placed, contributions, strict=True):
+        if abs(contribution) > _FAINTEST * strongest and one.start >= end:
+            pieces.append(text[end : one.start])
+            kind = _kind(contribution / strongest)
+            pieces.append(tag("mark", text[one.start : one.end], class_=kind))
+            end = one.end
     return join(*pieces, text[end:])
 
 
 def _contributions(tokens: list[str], words: Sequence[tuple[str, float]]) -> list[float]:
     """What each token adds up to; a phrase is shared out among its words."""
     total = [0.0] * len(tokens)
-    for word, contribution in words:
-        phrase = _WORD.findall(word.lower())
-        # vectorizers drop single letters before they pair words
-        short_too = any(len(piece) == 1 for piece in phrase)
-        kept = [i for i, token in enumerate(tokens) if short_too or len(token) > 1]
-        for start in range(len(kept) - len(phrase) + 1):
-            matched = kept[start : start + len(phrase)]
-            if [tokens[i] for i in matched] == phrase:
-                for i in matched:
-                    total[i] += contribution / len(phrase)
+    long = [i for i, token in enumerate(tokens) if len(token) > 1]
+    every, without_short = FeaturePlaces(tokens), FeaturePlaces([tokens[i] for i in long])
+    for name, contribution in words:
+        word = name.lower()
+        # other vectorizers drop single letters before they pair words
+        found = every.of(word) or [[long[i] for i in places] for places in without_short.of(word)]
+        for places in found:
+            for i in places:
+                total[i] += contribution / len(places)
     return total
 
 

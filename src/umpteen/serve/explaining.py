@@ -5,11 +5,10 @@ from typing import Any
 
 from umpteen.serve.snapshot import Snapshot
 from umpteen.tagger.explanation import TagExplanation
-from umpteen.text.placing import PlacedWord, placed_words
+from umpteen.text.placing import FeaturePlaces, PlacedWord, placed_words
 from umpteen.text.reading import EMPTY
 
 _NAMED = 0.999  # of a label's text, that a text which names it has
-_BETWEEN = " | "  # names of a feature that several n-grams share
 
 
 def explain(snapshot: Snapshot, text: str, label: str | None) -> dict[str, Any]:
@@ -43,9 +42,9 @@ def share_out(
     """
     shares, totals = [0.0] * len(placed), defaultdict[str, float](float)
     other = [{"what": "bias", "contribution": found.bias}] if found.exact else []
-    places = _Places([one.word for one in placed])
+    places = FeaturePlaces([one.word for one in placed])
     for name, contribution in found.words:
-        matches = places.of(name)
+        matches = _shares(places.of(name))
         if not matches:
             other.append({"what": name, "contribution": contribution})
         for place, share in matches.items():
@@ -59,35 +58,10 @@ def share_out(
     return words, other
 
 
-class _Places:
-    """Where n-grams stand in a sequence of words."""
-
-    def __init__(self, words: list[str]) -> None:
-        self._words = words
-        self._at = defaultdict[str, list[int]](list)
-        for place, word in enumerate(words):
-            self._at[word].append(place)
-
-    def of(self, name: str) -> dict[int, float]:
-        """Return the words that a feature is made of and the share of each; they sum to 1."""
-        found = [place for one in name.split(_BETWEEN) for place in self._places(one)]
-        shares = defaultdict[int, float](float)
-        for places in found:
-            for place in places:
-                shares[place] += 1 / (len(found) * len(places))
-        return dict(shares)
-
-    def _places(self, name: str) -> list[range]:
-        if name.startswith("*") and name.endswith("*"):  # characters of a word
-            piece = name.strip("*")
-            return [
-                range(place, place + 1)
-                for word, places in self._at.items() if piece in f"_{word}_" for place in places
-            ]  # fmt: skip
-        first, *rest = name.removesuffix("*").split(" ")
-        n_words = 1 + len(rest)
-        return [
-            range(place, place + n_words)
-            for place in self._at.get(first, ())
-            if self._words[place + 1 : place + n_words] == rest
-        ]
+def _shares(occurrences: list[list[int]]) -> dict[int, float]:
+    """The share of each word in a feature; they sum to 1."""
+    shares = defaultdict[int, float](float)
+    for places in occurrences:
+        for place in places:
+            shares[place] += 1 / (len(occurrences) * len(places))
+    return dict(shares)

@@ -16,12 +16,12 @@ from umpteen.data import LabelVocabulary
 from umpteen.data.label_matching import last_part
 from umpteen.errors import ParameterError
 from umpteen.tagger.label_names import LabelNames
-from umpteen.text.names import words_of_name
+from umpteen.text.names import has_words, words_of_name
 from umpteen.validation import check_label_texts
 
 FEWEST_TEXTS = 500  # below, there is nothing to choose by
 _LONGEST_NAME = 8  # words
-_WORD = re.compile(r"[^\W\d_]{2}")  # two letters in a row
+_SEPARATOR = re.compile(r"\.|::|/")  # of paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,19 +149,28 @@ def _words_of(name: str) -> str:
     ('Heart attack', '')
     """
     words = words_of_name(last_part(name.strip("<>")) if "://" in name else name)
-    return words if _WORD.search(words) else ""
+    return words if has_words(words) else ""
+
+
+def _last_of_path(name: str) -> str:
+    """What follows the last separator of a path, "" if a name is none."""
+    is_path = "://" not in name and len(name.split()) == 1
+    _, *rest = _SEPARATOR.split(name)
+    return rest[-1] if is_path and rest else ""
 
 
 def names_in(name: str, text: str) -> list[str]:
     """Return the names of a label: that of its id, and phrases between semicolons in its text.
 
-    A text that is no such list is the name of a label whose id is a code.
+    An id that is a path, such as `re.split`, has two names: people ask for its last part alone. A
+    text that is no such list is the name of a label whose id is a code.
 
     >>> names_in("c_2", "heart attack; myocardial infarction"), names_in("b-tree", "Sorted data.")
     (['heart attack', 'myocardial infarction'], ['b tree'])
+    >>> names_in("re.split", "Split by a pattern.")
+    ['re split', 'split']
     """
-    words = _words_of(name)
-    own = [words] if words else []
+    own = list(dict.fromkeys(filter(None, (_words_of(name), _words_of(_last_of_path(name))))))
     phrases = [phrase.strip() for phrase in text.split(";") if phrase.strip()]
     if len(phrases) < 2 or any(len(phrase.split()) > _LONGEST_NAME for phrase in phrases):
         return own or [text]

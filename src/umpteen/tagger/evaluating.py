@@ -11,7 +11,8 @@ from umpteen.metrics import LabelCounts
 from umpteen.metrics.inputs import check_ks
 from umpteen.report import Example, Report, evaluate
 from umpteen.tagger.explanation import explain_tag
-from umpteen.tagger.state import State
+from umpteen.tagger.label_names import LabelNames
+from umpteen.tagger.state import State, broader_labels
 
 _WORDS = 8
 _ANSWERS = 20  # per text for the reliability of probabilities
@@ -38,7 +39,7 @@ def evaluate_tagger(
         names.matrix(lists),
         LabelCounts(np.append(state.label_counts, unknown), state.n_samples),
         ks=ks,
-        parents=_parents(state, names.names),
+        parents=_parents(state, names),
         label_names=names.names,
         probabilities=state.calibration is not None,
         examples=_examples(state, texts, lists, top.first(max(ks)), n_examples),
@@ -47,11 +48,11 @@ def evaluate_tagger(
     )
 
 
-def _parents(state: State, names: list[str]) -> csr_matrix | None:
+def _parents(state: State, names: LabelNames) -> csr_matrix | None:
     """The broader labels of each label, if the vocabulary has a hierarchy."""
     if state.vocabulary is None or state.vocabulary.broader.nnz == 0:
         return None
-    return state.vocabulary.parents(names)
+    return broader_labels(state.vocabulary, names)
 
 
 def _examples(

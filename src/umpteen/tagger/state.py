@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags
 
 from umpteen.base import ExtremeClassifier, KnowsFeatures, TopK, is_able
 from umpteen.data import LabelVocabulary
@@ -73,7 +73,7 @@ class State:
             raise ParameterError(
                 "this tagger has no hierarchy of labels: fit(..., vocabulary=) gives it one"
             )
-        return self.vocabulary.parents(self.label_names.names)
+        return broader_labels(self.vocabulary, self.label_names)
 
     def _supported(self, X: csr_matrix, top: TopK) -> TopK:
         """Take away the answers that no word of the text speaks for.
@@ -90,6 +90,24 @@ class State:
         if is_able(classifier, KnowsFeatures):
             kept[~seen] = found_in(classifier.labels_with(X[~seen]), top.labels[~seen])
         return top.keep(kept)
+
+
+def broader_labels(vocabulary: LabelVocabulary, names: LabelNames) -> csr_matrix:
+    """Return the broader labels of each id as the vocabulary has them, CSR `(ids, ids)` of ones.
+
+    Removed labels have none and are none: what is broader than they are takes their place.
+    """
+    id_of = {name: i for i, name in enumerate(names.names)} | names.ids
+    links = vocabulary.parents(id_of).tocoo()
+    ids = np.fromiter(id_of.values(), np.int64, len(id_of))
+    shape = (len(names), len(names))
+    parents = csr_matrix((np.ones(links.nnz, bool), (ids[links.row], ids[links.col])), shape=shape)
+    is_removed = np.isin(np.arange(len(names)), names.removed)
+    removed, kept = diags(is_removed, dtype=bool), diags(~is_removed, dtype=bool)
+    while is_removed[parents.indices].any():
+        parents = csr_matrix(parents @ kept + parents @ removed @ parents)
+        parents.eliminate_zeros()
+    return csr_matrix(kept @ parents)
 
 
 def seen_features(

@@ -1,5 +1,6 @@
 """What suits the texts: found on a part of them, before everything is trained."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -24,6 +25,7 @@ _CHARACTERS = 5_000_000  # of the texts that decide, at most
 _MOST_TEXTS = 8_000
 _FRACTION, _RANKED = 0.25, 0.15  # of them, to compare on, and to learn and compare rankers on
 _K = 5
+_WORD = re.compile(r"\w")
 _COMPOUNDS = {"da", "de", "et", "fi", "hu", "nl", "no", "sv"}  # written as one word
 _COSTS = {
     "cost 1": {"cost": 1.0, "positive_weight": 1.0},  # for long texts
@@ -58,6 +60,8 @@ class Trials:
             unspaced = unspaced_language(texts)
             languages = main_languages(texts) if unspaced is None else [unspaced]
         rows = _drawn(texts, seed)
+        if not any(_WORD.search(texts[i]) for i in rows):
+            return cls(language, [], [], [], seed)
         return cls(language, [texts[i] for i in rows], [lists[i] for i in rows], languages, seed)
 
     def best_vectorizer(self, spare: int) -> Vectorizer:

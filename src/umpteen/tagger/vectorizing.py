@@ -65,7 +65,8 @@ def _word_without_room(vectorizer: Any, texts: list[str]) -> str | None:
     if vectorizer.n_features_used < vectorizer.n_features_ or vectorizer.vocabulary_ is None:
         return None  # there is room, or hashing knows all words
     for text in texts:
-        named = set(vectorizer.named_features(text).values())
+        features = vectorizer.named_features(text).values()
+        named = {word for names in features for word in names.split(" | ")}  # forms of one stem
         for word in vectorizer.words(text):
             if word not in named:
                 return str(word)
@@ -111,6 +112,8 @@ class Words:
         """Return the words of one feature; its number where the words are not stored."""
         vocabulary = getattr(self.vectorizer, "vocabulary_", None)
         if isinstance(vocabulary, Vocabulary):  # of millions of features, a few are asked for
+            if feature >= len(vocabulary.ngrams):
+                return f"#{feature}"  # a spare column, in which only a damaged model has weights
             ngram = vocabulary.ngrams[feature]
             return " ".join(vocabulary.words[word] for word in ngram[ngram >= 0])
         return f"#{feature}" if self._names is None else str(self._names[feature])

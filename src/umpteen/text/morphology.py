@@ -39,6 +39,7 @@ from umpteen.validation import check_texts
 FORMS = ("stems", "both", "characters")
 _LENGTHS = (4, 5)  # of sequences of characters
 _MOST_CHARACTERS = 40  # of a word that sequences are taken from
+_LONGEST_STEMMED = 1_000  # characters of a word: some stemmers take time by the square of it
 _MOST_KNOWN = 100_000  # new words whose stems are remembered
 _MOST_EXTRAS = sum(_MOST_CHARACTERS + 3 - length for length in _LENGTHS)  # of a word
 _STEM, _SEQUENCE = np.array([[0x452821E638D01377], [0xBE5466CF34E90C6C]], np.uint64)  # digits of pi
@@ -93,7 +94,7 @@ class Morphology:
         if self.forms == "words":
             return hashes, *no_extras
         if self.forms == "characters":
-            found = [_sequences(word) for word in words]
+            found = [sequences(word) for word in words]
             starts = np.cumsum([0, *map(len, found)])
             return hashes, starts, _hashes_of_sequences(list(chain.from_iterable(found)))
         stems = self._stems(words, languages)
@@ -127,7 +128,7 @@ class Morphology:
         hashes = hash_words(words)
         named = dict(zip(hashes.tolist(), words, strict=True))
         if self.forms == "characters":
-            every = list({piece: None for word in words for piece in _sequences(word)})
+            every = list({piece: None for word in words for piece in sequences(word)})
             keys = _hashes_of_sequences(every).tolist()
             return named | {key: f"*{piece}*" for key, piece in zip(keys, every, strict=True)}
         if self.forms == "both":
@@ -219,7 +220,7 @@ class Morphology:
 
     def _pieces(self, word: str) -> list[str]:
         """The names of a word's extra features."""
-        return [f"{word}*"] if self.forms == "both" else [f"*{part}*" for part in _sequences(word)]
+        return [f"{word}*"] if self.forms == "both" else [f"*{part}*" for part in sequences(word)]
 
     def _languages_of(self, texts: list[str]) -> Numbers:
         """The number of each text's language; a new word may occur in several."""
@@ -232,10 +233,13 @@ class Morphology:
         """A line for each word's stem, and the salt of its language."""
         stemmers = [Stemmer(stemmer_name(language), 0) for language in self.languages]
         if len(stemmers) == 1:
-            found = stemmers[0].stemWords(words)
+            found = stemmers[0].stemWords([word[:_LONGEST_STEMMED] for word in words])
         else:
             each = zip(words, languages.tolist(), strict=True)
-            found = [stemmers[number].stemWord(word) for word, number in each]
+            found = [stemmers[number].stemWord(word[:_LONGEST_STEMMED]) for word, number in each]
+        for i, word in enumerate(words):
+            if len(word) > _LONGEST_STEMMED:
+                found[i] = word
         return _lines(found), self._salts[languages]
 
     @cached_property
@@ -302,10 +306,10 @@ def _lines(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
     return np.frombuffer("\n".join([*texts, ""]).encode(), np.uint8)
 
 
-def _sequences(word: str) -> list[str]:
+def sequences(word: str) -> list[str]:
     """Sequences of characters of a word, each once; `_` stands for its beginning and end.
 
-    >>> _sequences("hiiri")
+    >>> sequences("hiiri")
     ['_hii', 'hiir', 'iiri', 'iri_', '_hiir', 'hiiri', 'iiri_']
     """
     if len(word) < _LENGTHS[0]:

@@ -36,16 +36,19 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
 
 def _check_each(texts: list[Any], name: str) -> None:
     for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            advice = (
-                'decode it, text.decode("utf-8")'
-                if isinstance(text, bytes)
-                else 'an empty text "" stands for a missing one'
-            )
-            raise TextsError(
-                f"{name}[{i}] is {_shortened(text)}, a {type(text).__name__}; expected a str: "
-                f"{advice}"
-            )
+        _check_text(text, f"{name}[{i}]")
+
+
+def _check_text(text: Any, name: str) -> None:
+    if not isinstance(text, str):
+        advice = (
+            'decode it, text.decode("utf-8")'
+            if isinstance(text, bytes)
+            else 'an empty text "" stands for a missing one'
+        )
+        raise TextsError(
+            f"{name} is {_shortened(text)}, a {type(text).__name__}; expected a str: {advice}"
+        )
 
 
 def _shortened(value: Any) -> str:
@@ -132,9 +135,16 @@ def check_label_texts(label_texts: Any) -> dict[str, str]:
             f"label_texts is a {type(label_texts).__name__}; expected a dictionary from label "
             "names to texts"
         )
-    names = [_name(name, "label_texts") for name in label_texts]
-    texts = check_texts(label_texts.values(), "label_texts")
-    return dict(zip(names, texts, strict=True))
+    found: dict[str, str] = {}
+    for given, text in label_texts.items():
+        name = _name(given, "label_texts")
+        if name in found:
+            raise LabelsError(
+                f"label_texts has {name!r:.60} twice, as a number and as a text; keep one"
+            )
+        _check_text(text, f"label_texts[{given!r:.60}]")
+        found[name] = text
+    return found
 
 
 def every_name(names: Any, where: str) -> list[str]:

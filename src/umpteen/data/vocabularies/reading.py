@@ -56,8 +56,12 @@ def read_vocabulary(
     >>> read_vocabulary(BytesIO(file), "en").names()
     {'http://ex.org/7': ('dog',), 'http://ex.org/8': ('kissa',)}
     """
-    if name_separator == "":
-        raise ParameterError("name_separator='' separates nothing; use for example ';', or None")
+    for name, given, example in (
+        ("language", language, "fi"), ("name_separator", name_separator, ";")
+    ):  # fmt: skip
+        if given is not None and (not isinstance(given, str) or not given):
+            raise ParameterError(f"{name}={given!r} is not possible; use for example {example!r}, "
+                                 "or None")  # fmt: skip
     with open_source(path) as source:
         source.format = _format(source)
         if source.format == "jsonl":

@@ -45,7 +45,10 @@ _CONCEPT = f"{_SKOS}Concept"
 _BASE = "https://vocabulary.invalid/"  # of relative URIs; rdflib would take the current folder
 _LARGEST = 1 << 30  # bytes, as all of them are in memory
 _LONGEST_ENTITY = 300  # characters: expansion by at most a factor of a hundred
+_LONGEST_URI = 2_000  # characters: a prefix of a megabyte would be copied into each URI
 _BLOCK = 1 << 16
+_ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)[\"']")
+_ENCODINGS = ("utf", "us-ascii", "iso", "windows", "cp", "koi8", "big5", "gb", "euc", "shift")
 _PLACE = re.compile(r".*?:(\d+):\d+: (.*)", re.DOTALL)
 
 _settings = Lock()
@@ -71,13 +74,17 @@ class _Statements:
 
     def triple(self, subject: Any, predicate: Any, value: Any) -> None:
         """Keep a statement if it is of use."""
+        _check_length(subject, predicate)
         field = _FIELDS.get(str(predicate))
         if field is None:
             return
-        kept: Any = self._node(value)
+        kept: Any
         if isinstance(value, self.rdflib.Literal):
             kept = tag_of(value.language or ""), str(value)
             kept[1].encode()  # half of a surrogate pair is not text
+        else:
+            _check_length(value)
+            kept = self._node(value)
         self._values[field].setdefault(self._node(subject), []).append(kept)
 
     def concepts(self) -> Iterator[Multilingual]:
@@ -127,6 +134,15 @@ class _Statements:
         return any(text.lower() in ("true", "1") for _, text in self._texts(uri, "deprecated"))
 
 
+def _check_length(*uris: str) -> None:
+    for uri in uris:
+        if len(uri) > _LONGEST_URI:
+            raise ValueError(
+                f"a URI has {len(uri):,} characters ({uri[:60]}...); expected at most "
+                f"{_LONGEST_URI:,}: shorten it, or the prefix or base that it is made of"
+            )
+
+
 @contextmanager
 def _texts_as_written(rdflib: Any) -> Iterator[None]:
     """Keep literals as they are: rdflib turns a notation 05 into 5, and 1e9 into a gigabyte."""
@@ -157,8 +173,8 @@ def _parse_whole(source: Source, statements: _Statements) -> None:
 
     content = _whole(source)
     if source.format == "rdfxml":
-        _check_entities(source, content)
-        form, data = "xml", content
+        form, data = "xml", _utf8(source, content)
+        _check_declarations(source, data)
     else:
         form, data = "turtle", content.removeprefix(b"\xef\xbb\xbf")
         _check_utf8(source, data)
@@ -192,9 +208,35 @@ class _Begun(Exception):  # noqa: N818
     """The first element was reached: there are no declarations after it."""
 
 
-def _check_entities(source: Source, content: bytes) -> None:
-    """Refuse entities other than short texts: those for namespaces are common, others are bombs."""
-    parser = expat.ParserCreate()
+def _utf8(source: Source, content: bytes) -> bytes:
+    """An XML file as rdflib reads it, which takes the encoding that the file declares for UTF-8."""
+    encoding, content = "utf-8", content.removeprefix(b"\xef\xbb\xbf")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    elif declared := _ENCODING.match(content):
+        encoding = declared[1].decode().lower()
+    if not encoding.startswith(_ENCODINGS):
+        raise source.error(f"the encoding {encoding!r} is not read; save it as UTF-8", 1)
+    try:
+        return content.decode(encoding).encode()
+    except (LookupError, UnicodeError) as problem:
+        raise source.error(f"not {encoding} ({problem}); save it as UTF-8") from None
+
+
+def _check_declarations(source: Source, content: bytes) -> None:
+    """Refuse entities and default attributes other than short texts.
+
+    Entities for namespaces are common; long ones make much out of little.
+    """
+    parser = expat.ParserCreate("utf-8")
+
+    def attribute(element: str, name: str, kind: str, default: str | None, required: bool) -> None:
+        if default is not None and len(default) > _LONGEST_ENTITY:
+            raise source.error(
+                f"the attribute {name!r} has a long default value, which is not safe to read; save "
+                "the file without a document type",
+                parser.CurrentLineNumber,
+            )
 
     def declared(name: str, is_parameter: bool, value: str | None, *rest: Any) -> None:
         if is_parameter or value is None or "&" in value or len(value) > _LONGEST_ENTITY:
@@ -208,6 +250,7 @@ def _check_entities(source: Source, content: bytes) -> None:
         raise _Begun
 
     parser.EntityDeclHandler = declared
+    parser.AttlistDeclHandler = attribute
     parser.StartElementHandler = begun
     try:
         for start in range(0, len(content), _BLOCK):
