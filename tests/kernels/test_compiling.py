@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from umpteen.cli.models import OF_FIT
-from umpteen.tagger.tagger import _N_KERNELS
+from umpteen.tagger.fitting import N_KERNELS
 
 FIRST_HOUR = """
 import json, sys
@@ -43,4 +43,4 @@ def test_each_kernel_is_compiled_for_one_list_of_types(tmp_path):
     of_fit, of_all = json.loads(done.stdout)
     assert set(of_all.values()) == {1}, of_all
     assert of_all == of_fit
-    assert len(of_fit) == _N_KERNELS == OF_FIT, of_fit
+    assert len(of_fit) == N_KERNELS == OF_FIT, of_fit

@@ -11,7 +11,9 @@ from umpteen.aggregated import Eagle
 from umpteen.base import ExtremeClassifier
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.linear import LabelTree
+from umpteen.progress import compile_line
 from umpteen.tagger.described_labels import DescribedLabels
+from umpteen.tagger.fitting import N_KERNELS, choose, new_classifier
 from umpteen.tagger.group_calibration import calibrated_by_groups
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.learned_groups import LearnedGroups
@@ -44,8 +46,10 @@ def fit_groups(
     if eagle.samples_per_label in ("auto", "count"):
         named.check_counts()
     described = DescribedLabels.of(label_texts, vocabulary, named.labels, eagle)
-    vectorizer, trials = tagger._choose(*_as_documents(texts, named), eagle, described)
-    X, _ = read_texts(vectorizer, texts, None)
+    with compile_line(N_KERNELS, getattr(tagger.classifier, "verbose", False)):
+        documents, lists = _as_documents(texts, named)
+        vectorizer, trials = choose(tagger, documents, lists, eagle, described)
+        X, _ = read_texts(vectorizer, texts, None)
     counts = count_matrix(described.labels, named.labels)
     calibration, validated = None, None
     if tagger.calibrate:
@@ -93,7 +97,7 @@ def count_matrix(names: LabelNames, lists: list[list[str]]) -> csr_matrix:
 
 def _eagle(tagger: "Tagger") -> Eagle:
     """The Eagle that was given, or one around the classifier that was."""
-    given = tagger._new_classifier()
+    given = new_classifier(tagger)
     if isinstance(given, Eagle):
         return given
     if not isinstance(given, ExtremeClassifier):

@@ -9,44 +9,38 @@ from typing import Annotated, Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from umpteen import storage
 from umpteen.base import (
-    Estimates,
     ExplainsByWeights,
     ExtremeClassifier,
     TopK,
-    is_able,
 )
 from umpteen.data import LabelVocabulary
 from umpteen.errors import (
     GroupsError,
-    LabelsError,
     NotFittedError,
     ParameterError,
     RebuildDueWarning,
 )
 from umpteen.hub import push_to_hub
-from umpteen.linear import LabelTree
 from umpteen.metrics import most_specific, with_ancestors
-from umpteen.progress import compile_line
 from umpteen.report import Report
-from umpteen.splitting import validation_split
 from umpteen.storage import Given, Shape, Sizes, Within
 from umpteen.storage.registry import is_storable
 from umpteen.tagger import growth
 from umpteen.tagger.assigning import assign_labels
-from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers, calibrated
-from umpteen.tagger.described_labels import DescribedLabels
+from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers
 from umpteen.tagger.evaluating import evaluate_tagger
 from umpteen.tagger.explanation import TagExplanation, explain_tag
+from umpteen.tagger.fitting import estimate_fit, fit_labelled
 from umpteen.tagger.grouped import fit_groups
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.learned_groups import LearnedGroups
 from umpteen.tagger.replay import Replay
-from umpteen.tagger.state import State, seen_features
+from umpteen.tagger.state import State
 from umpteen.tagger.thresholds import (
     Threshold,
     Thresholds,
@@ -55,8 +49,6 @@ from umpteen.tagger.thresholds import (
     cut_as_asked,
     tune,
 )
-from umpteen.tagger.trials import Trials
-from umpteen.tagger.vectorizing import read_texts, vectors_of_features
 from umpteen.text.languages import check_language
 from umpteen.validation import (
     check_k,
@@ -68,8 +60,6 @@ from umpteen.validation import (
 Tags = list[tuple[str, float]]
 
 _K, _K_BY_THRESHOLD = 5, 20
-_N_KERNELS = 16  # that the first fit on a machine compiles, for texts of a language
-_SPARE = 10_000  # columns for words that come with new labels and samples
 
 
 def _from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
@@ -208,51 +198,10 @@ class Tagger(BaseEstimator):
                 raise GroupsError(
                     "fit takes either labels, those of each text, or groups and group_labels"
                 )
-            with compile_line(_N_KERNELS, getattr(self.classifier, "verbose", False)):
-                return self._adopt(
-                    fit_groups(self, texts, groups, group_labels, label_texts, vocabulary)
-                )
-        texts = check_texts(texts)
-        lists = check_label_lists(labels, len(texts))
-        classifier = self._new_classifier()
-        described = DescribedLabels.of(label_texts, vocabulary, lists, classifier)
-        if texts and not any(lists):
-            raise LabelsError(
-                "no text has a label, so there is nothing to learn; expected a list of label "
-                "names for each text"
+            return self._adopt(
+                fit_groups(self, texts, groups, group_labels, label_texts, vocabulary)
             )
-        with compile_line(_N_KERNELS, getattr(classifier, "verbose", False)):
-            vectorizer, trials = self._choose(texts, lists, classifier, described)
-            X, more = read_texts(vectorizer, texts, described.texts, described.names)
-        if word_vectors is not None:
-            more["token_vectors"] = vectors_of_features(vectorizer, classifier, word_vectors)
-        names, seed = described.labels, self.random_state
-        Y = names.matrix(lists)
-        split = validation_split(X, Y, seed, copies_together=True) if self.calibrate else None
-        if split is None:
-            classifier.fit(X, Y, **more)
-            calibration, validated = None, None
-        else:
-            top = classifier.fit_validated(X, Y, split, RANKS, **more)
-            calibration, validated = calibrated(top, Y[split])
-        kept = list(texts) if self.keep_texts else None
-        return self._adopt(
-            State(
-                classifier=classifier,
-                vectorizer=vectorizer,
-                seen_features=seen_features(classifier, X, more.get("label_features")),
-                label_names=names,
-                label_counts=np.bincount(Y.indices, minlength=Y.shape[1]),
-                n_samples=len(texts),
-                n_added=0,
-                calibration=calibration,
-                validated=validated,
-                thresholds=None,
-                replay=Replay.drawn(X, Y, kept, self.replay, seed),
-                vocabulary=described.vocabulary,
-                trials=trials,
-            )
-        )
+        return self._adopt(fit_labelled(self, texts, labels, label_texts, vocabulary, word_vectors))
 
     @overload  # a str is an Iterable[str] as well
     def predict(  # type: ignore[overload-overlap]
@@ -484,16 +433,7 @@ class Tagger(BaseEstimator):
 
     def estimate(self, texts: Any, labels: Any) -> Any:
         """Estimate what `fit` will need (memory, time, size of the model), from a small sample."""
-        texts = check_texts(texts)
-        lists = check_label_lists(labels, len(texts))
-        classifier = self._new_classifier()
-        if not is_able(classifier, Estimates):
-            raise ParameterError(f"{type(classifier).__name__} cannot estimate what it will need")
-        described = DescribedLabels.of(None, None, lists, classifier)
-        X = self._choose(texts, lists, classifier, described)[0].fit_transform(texts)
-        return classifier.estimate(  # type: ignore[attr-defined]
-            X, LabelNames.of(lists).matrix(lists)
-        )
+        return estimate_fit(self, texts, labels)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the tagger to the folder `path`; `umpteen.load(path)` loads it."""
@@ -504,23 +444,6 @@ class Tagger(BaseEstimator):
         """Push the tagger to the Hugging Face Hub; `options` are those of `um.push_to_hub`."""
         self._check_fitted()
         return push_to_hub(self, repository, **options)
-
-    def _choose(
-        self, texts: list[str], lists: list[list[str]], classifier: Any, described: DescribedLabels
-    ) -> tuple[Any, dict[str, float]]:
-        """Give the classifier its costs; return a vectorizer and the quality of what was tried."""
-        if self.vectorizer is not None:
-            return clone(self.vectorizer), {}
-        trials = Trials.drawn(self.language, texts, lists, self.random_state)
-        vectorizer = trials.best_vectorizer(_SPARE)
-        if getattr(classifier, "cost", None) == "auto":
-            classifier.set_params(**trials.best_costs(classifier, vectorizer, described))
-        return vectorizer, trials.scores
-
-    def _new_classifier(self) -> ExtremeClassifier:
-        if self.classifier is not None:
-            return clone(self.classifier)  # type: ignore[no-any-return]
-        return LabelTree.for_texts(cost="auto", random_state=self.random_state)
 
     def _validated(self, texts: Any, labels: Any) -> ValidatedAnswers:
         """Answers to texts that the tagger did not learn from, and which are right."""
