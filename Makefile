@@ -89,6 +89,7 @@ bench: setup
 	$(BIN)/python benchmarks/serve_faults.py
 	$(BIN)/python benchmarks/serve_labels.py
 	$(BIN)/python benchmarks/serve_learning.py
+	$(BIN)/python benchmarks/offline.py
 	$(BIN)/python benchmarks/aggregated.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/heads.py

@@ -3,10 +3,11 @@
     python benchmarks/offline.py
 
 `um.cluster.predict` over JSON Lines and Parquet shards of 5,000 rows each, in this process and on
-a local Ray cluster of two nodes with one core each; then `umpteen fit` of shards, whose peak is
-compared with the formula of docs/offline.md. Texts and labels are those of debian-deps, repeated
-where a size needs more. Each figure is of a process of its own. Memory of a cluster is that of its
-workers: what each has for itself, and what they map together.
+a local Ray cluster of two nodes with one core each; then a fit of shards, whose peak is
+compared with a formula: base, texts and labels, features, and the estimate for the classifier.
+Texts and labels are those of debian-deps, repeated where a size needs more. Each figure is of a
+process of its own. Memory of a cluster is that of its workers: what each has for itself, and what
+they map together.
 """
 
 import argparse
@@ -53,6 +54,7 @@ def main() -> None:
             "command": shlex.join(["python", "benchmarks/offline.py", *sys.argv[1:]]),
             "machine": machine(),
             "versions": versions(),
+            "remark": options.remark,
             "model": model,
             "predict": [row for size in sizes for row in measure_predict(folder, size)],
             "fit": [in_process("fit", folder, share) for share in SHARES],
@@ -65,6 +67,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small, and not kept")
+    parser.add_argument("--remark", default="", help="a sentence about the machine, to be kept")
     parser.add_argument("--task", choices=TASKS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     parser.add_argument("--size", type=float, help=argparse.SUPPRESS)
@@ -244,16 +247,18 @@ def markdown(results: Figures) -> str:
         cells += [f"{row['cpu']:.1f}" if "cpu" in row else "", f"{rate:,.0f}"]
         rows.append([*cells, f"{row['peak']:,.0f}", *worker])
     fits = [["texts", "seconds", "base MB", "texts and labels MB", "features MB", "estimate MB",
-             "formula MB", "peak MB"]]  # fmt: skip
+             "formula MB", "peak MB", "peak / formula"]]  # fmt: skip
     for row in results["fit"]:
         parts = [row[key] for key in ("base", "held", "features", "estimate")]
         figures = [*parts, sum(parts), row["peak"]]
-        fits.append([f"{row['texts']:,}", f"{row['wall']:.1f}", *(f"{x:,.0f}" for x in figures)])
+        shown = [f"{x:,.0f}" for x in figures] + [f"{row['peak'] / sum(parts):.2f}"]
+        fits.append([f"{row['texts']:,}", f"{row['wall']:.1f}", *shown])
     about = (
         f"{made_by(results)} The model learned {model['labels']:,} labels from {model['texts']:,} "
         f"texts and has {model['megabytes']:.0f} MB on disk. On Ray, the peak is that of the "
         "driver, and the start of the cluster and of its workers is not in the seconds. Base is "
-        "what a process holds that has imported umpteen and loaded its kernels."
+        "what a process holds that has imported umpteen and loaded its kernels. Seconds and rows/s "
+        f"include waiting for other programs on the machine. {results['remark']}".rstrip()
     )
     heading = "# Offline prediction, and fit from many files"
     parts = [heading, about, "## Predict", table_lines(rows), "## Fit", table_lines(fits)]

@@ -200,8 +200,8 @@ def _raise_failures(summary: Summary, n_shards: int) -> None:
     named = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     stopped = f" Since none could be predicted, {left:,} more were not tried." if left else ""
     raise ShardsError(
-        f"{len(names):,} of {n_shards:,} files could not be predicted ({named}); "
-        f"{summary.predicted:,} were predicted, {summary.skipped:,} before.{stopped} Fix or remove "
-        "the files and run the same again, which continues",
+        f"{len(names):,} of {n_shards:,} files could not be predicted ({named}); predicted now: "
+        f"{summary.predicted:,}, before: {summary.skipped:,}.{stopped} Fix or remove the files and "
+        "run the same again, which continues",
         summary,
     )
