@@ -146,7 +146,7 @@ def test_the_same_bytes_when_a_node_dies(nodes, work, tmp_path):
 
 def test_advice_without_a_cluster(work, tmp_path):
     ray.shutdown()
-    with pytest.raises(ClusterConnectionError, match="ray start --head"):
+    with pytest.raises(ClusterConnectionError, match="nothing answers"):
         predict(work, tmp_path / "out", "127.0.0.1:1")
     with pytest.raises(ModelNotFoundError):
         um.cluster.predict(work / "none", f"{work}/in/*", tmp_path / "out", address="auto")
