@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpteen.errors import MemoryBudgetError
-from umpteen.kernels.beam import add_chunk
+from umpteen.kernels.beam import _add_chunk
 from umpteen.kernels.simd import WIDTH
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.chunks import MAX_CHUNK, assemble, plan_chunks
@@ -89,7 +89,7 @@ def check_products(tree, X):
         for row in range(X.shape[0]):
             margins = np.ones(last - first, np.float32)
             here = slice(indptr[row], indptr[row + 1])
-            add_chunk(indices[here], data[here], tree.arrays, np.int32(chunk), margins)
+            _add_chunk(indices[here], data[here], tree.arrays, np.int32(chunk), margins)
             wanted = 1 + expected[row, first - 1 : last - 1]
             np.testing.assert_allclose(margins, wanted, rtol=1e-5, atol=1e-4)
 

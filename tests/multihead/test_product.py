@@ -205,7 +205,7 @@ def test_what_cannot_be():
         head(features, two_labels)
     with pytest.raises(LabelsError, match="10"):
         head(features, Targets.of_classes(torch.tensor([0, 10])))
-    with pytest.raises(LabelsError, match="labels of 3"):
+    with pytest.raises(LabelsError, match="labels have 3"):
         head(features, Targets.of_classes(torch.tensor([0, 1, 2])))
     with pytest.raises(FeaturesError, match=r"\(n, 3\)"):
         head.topk(torch.zeros(2, 4), 1)

@@ -244,7 +244,7 @@ def test_tuned_thresholds_have_room_for_new_labels():
         ("new", None, {"old": ["common1"]}, LabelsError, "'old', which is not among the names"),
         ("new", None, {"new": [None]}, TextsError, "None"),
         ("new", {"new": 7}, None, TextsError, "7"),
-        ([], None, None, LabelsError, "no names"),
+        ([], None, None, LabelsError, "names is empty"),
         ([None], None, [["common1"]], LabelsError, "None"),
     ],
 )

@@ -57,8 +57,10 @@ class Reading:
         files = expanded(path if isinstance(path, list) else [path])
         check_numbering(files, self.format, self.options)
         opened: list[Any] = [Stdin() if is_stdin(file) else file for file in files]
-        parts = [data.read(file, format=self.format, **self.options, **more) for file in opened]
-        return join_samples(parts)
+        files_read = [
+            data.read(file, format=self.format, **self.options, **more) for file in opened
+        ]
+        return join_samples(files_read)
 
     def read_labelled(self, path: Path | list[Path]) -> "Samples":
         """Read all samples of a file, or of several; they must have labels."""

@@ -116,9 +116,9 @@ def _files(pattern: str) -> list[tuple[Path, str]]:
 
 
 def _fixed_part(pattern: str) -> Path:
-    parts = Path(pattern).parts
-    fixed = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    return Path(*parts[:fixed])
+    names = Path(pattern).parts
+    fixed = next(index for index, name in enumerate(names) if glob.has_magic(name))
+    return Path(*names[:fixed])
 
 
 def _instead(folder: Path) -> str:

@@ -29,28 +29,28 @@ class Samples:
         return len(self.texts) if self.texts is not None else int(self.X.shape[0])
 
 
-def join_samples(parts: list[Samples]) -> Samples:
+def join_samples(several: list[Samples]) -> Samples:
     """Return the samples of several files as one; all are texts, or all are matrices.
 
-    Labels are missing only if no part has any, and ids if any part has none.
+    Labels are missing only if no file has any, and ids if any file has none.
 
     >>> join_samples([Samples(texts=["a"], labels=[["x"]]), Samples(texts=["b"])])
     Samples(texts=['a', 'b'], labels=[['x'], []], X=None, Y=None, ids=None, groups=None)
     """
-    parts = [part for part in parts if len(part)] or parts[:1]
-    if len(parts) == 1:
-        return parts[0]
-    if any((part.texts is None) != (parts[0].texts is None) for part in parts):
+    several = [each for each in several if len(each)] or several[:1]
+    if len(several) == 1:
+        return several[0]
+    if any((each.texts is None) != (several[0].texts is None) for each in several):
         raise DataFormatError("some of the files hold texts, and others matrices: read them apart")
-    if parts[0].texts is None:
-        labelled = any(part.Y is not None for part in parts)
-        empty = (csr_matrix((len(part), 0)) if part.Y is None else part.Y for part in parts)
-        return Samples(X=_stacked([p.X for p in parts]), Y=_stacked(empty) if labelled else None)
+    if several[0].texts is None:
+        labelled = any(each.Y is not None for each in several)
+        empty = (csr_matrix((len(each), 0)) if each.Y is None else each.Y for each in several)
+        return Samples(X=_stacked([p.X for p in several]), Y=_stacked(empty) if labelled else None)
     return Samples(
-        texts=[text for part in parts for text in part.texts or ()],
-        labels=_labels(parts),
-        ids=_named([part.ids for part in parts]),
-        groups=_named([part.groups for part in parts]),
+        texts=[text for each in several for text in each.texts or ()],
+        labels=_labels(several),
+        ids=_named([each.ids for each in several]),
+        groups=_named([each.groups for each in several]),
     )
 
 
@@ -65,12 +65,12 @@ def _stacked(matrices: Iterable[csr_matrix]) -> csr_matrix:
     return csr_matrix(vstack(wide, format="csr"))
 
 
-def _labels(parts: list[Samples]) -> list[list[str]] | None:
-    if all(part.labels is None for part in parts):
+def _labels(several: list[Samples]) -> list[list[str]] | None:
+    if all(each.labels is None for each in several):
         return None
-    return [names for part in parts for names in part.labels or [[] for _ in range(len(part))]]
+    return [names for each in several for names in each.labels or [[] for _ in range(len(each))]]
 
 
 def _named(lists: list[list[str] | None]) -> list[str] | None:
-    known = [names for names in lists if names is not None]
-    return [name for names in known for name in names] if len(known) == len(lists) else None
+    given = [names for names in lists if names is not None]
+    return [name for names in given for name in names] if len(given) == len(lists) else None

@@ -307,7 +307,7 @@ def _lines(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
 
 
 def sequences(word: str) -> list[str]:
-    """Sequences of characters of a word, each once; `_` stands for its beginning and end.
+    """Return the sequences of characters of a word, each once; `_` is its beginning or end.
 
     >>> sequences("hiiri")
     ['_hii', 'hiir', 'iiri', 'iri_', '_hiir', 'hiiri', 'iiri_']
