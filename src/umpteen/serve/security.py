@@ -3,6 +3,7 @@
 import hmac
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers
@@ -17,6 +18,7 @@ _OPEN = (*_HEALTH, "/health", "/", "/docs", "/openapi.json")
 _OPEN_FOLDERS = ("/page/",)
 _TEACHING = ("learn", "apply", "reload", "rollback", "webhook")  # the last part of a path
 _SHORTEST = 8
+_LONGEST_HOST = 300  # names have 253 characters at most, and a port may follow
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(:\d*)?", re.IGNORECASE)
 EVERY_HOST = "*"
 
@@ -99,6 +101,11 @@ def is_own_host(given: str, allowed: tuple[str, ...]) -> bool:
     """
     if not given or EVERY_HOST in allowed:
         return True
+    return len(given) <= _LONGEST_HOST and _is_allowed(given, allowed)
+
+
+@lru_cache(maxsize=256)  # most requests name the same host
+def _is_allowed(given: str, allowed: tuple[str, ...]) -> bool:
     found = _HOST.fullmatch(given)
     name = found[1].lower().rstrip(".") if found else ""
     return bool(name) and (name in allowed or _is_address(name.strip("[]")))
