@@ -21,6 +21,8 @@ def one_line(err):
     [
         ("none.jsonl", None, [], "no file"),
         ("empty.jsonl", "", [], "expected a line for each text"),
+        ("empty.csv", "", [], "expected 'text,labels', then a line for each text"),
+        ("header.csv", "text,labels\n", [], "header.csv has no texts"),
         ("empty", "", [], "--format"),
         ("notes.txt", "hello\n", [], "--format"),
         ("bare.jsonl", '{"text": "a"}\n', [], "--labels-column"),

@@ -67,7 +67,7 @@ def read_grouped(
     samples = replace(reading, options=options).read(file, group_field=group)
     if len(samples) == 0:
         raise UsageError(
-            f"{named(file)} is empty: expected a line for each text, with its {group!r}"
+            f"{named(file)} has no texts: expected a line for each text, with its {group!r}"
         )
     texts, groups = samples.texts, samples.groups
     if texts is None or groups is None:
