@@ -31,7 +31,7 @@ def predict(
     model: Model,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Texts; - for stdin; 'in/*.parquet' for many."),
+        typer.Argument(metavar="FILE", help="Texts; - for stdin; 'in/*.parquet' for many."),
     ],
     reading: Reading,
     k: Annotated[

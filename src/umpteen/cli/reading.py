@@ -23,7 +23,7 @@ File = Annotated[
 Files = Annotated[
     list[Path],
     typer.Argument(
-        metavar="FILE...",
+        metavar="FILE",
         help="Texts with labels; - for stdin; 'train/*.jsonl' for many.",
         show_default=False,
     ),
