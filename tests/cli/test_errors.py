@@ -131,6 +131,27 @@ def test_one_line_that_says_what_to_do(call, folder, model, matrix_model, argume
     assert advice in one_line(err)
 
 
+def test_answers_never_replace_the_texts(call, model, tmp_path):
+    texts = tmp_path / "new.jsonl"
+    texts.write_text(GOOD)
+    (tmp_path / "link.jsonl").symlink_to(texts)
+    for output in (texts, tmp_path / "link.jsonl"):
+        _, err = call("predict", model, texts, "-o", output, code=1)
+        assert "would replace the texts" in one_line(err)
+        _, err = call("assign", model, texts, "--group", "page", "-o", output, code=1)
+        assert "would replace the texts" in one_line(err)
+    assert texts.read_text() == GOOD
+
+
+def test_a_file_of_answers_is_what_its_name_says(call, model, tmp_path):
+    texts = tmp_path / "new.jsonl"
+    texts.write_text(GOOD)
+    _, err = call("predict", model, texts, "-o", tmp_path / "answers.csv.gz", code=1)
+    assert f"name it {tmp_path / 'answers.jsonl.gz'}" in one_line(err)
+    call("predict", model, texts, "-o", tmp_path / "answers.txt")
+    assert "bread" in (tmp_path / "answers.txt").read_text()
+
+
 def test_a_broken_line_of_stdin_is_numbered_from_its_beginning(model):
     _, err = run("predict", model, "-", stdin=(GOOD * 3 + "{oops\n").encode(), code=1)
     assert "line 4" in one_line(err)

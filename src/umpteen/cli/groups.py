@@ -13,6 +13,7 @@ from umpteen.cli.models import Model, Verify, load_tagger
 from umpteen.cli.output import Json
 from umpteen.cli.predict import write_answers
 from umpteen.cli.reading import Reading, named, reads_file
+from umpteen.cli.shards import check_output
 
 Group = Annotated[
     str | None,
@@ -148,6 +149,7 @@ def assign(
     text has the label, given that its group has it:
       {"group": "p1", "text": "Simmer the sauce.", "labels": [{"label": "cooking", "score": 0.98}]}
     """
+    check_output(None if output is None else str(output), [file])
     tagger = load_tagger(model, "assign", verify=verify)
     given = read_grouped(file, reading, group, group_labels)
     answers = tagger.assign(
