@@ -21,6 +21,8 @@ def one_line(err):
     [
         ("none.jsonl", None, [], "no file"),
         ("empty.jsonl", "", [], "expected a line for each text"),
+        ("empty.csv", "", [], "expected 'text,labels', then a line for each text"),
+        ("header.csv", "text,labels\n", [], "header.csv has no texts"),
         ("empty", "", [], "--format"),
         ("notes.txt", "hello\n", [], "--format"),
         ("bare.jsonl", '{"text": "a"}\n', [], "--labels-column"),
@@ -32,7 +34,19 @@ def one_line(err):
         ),
         ("title.csv", "title,labels\na,x\n", [], "--text-column"),
         ("good.jsonl", GOOD, ["--text-column", "title"], "no 'title' among 'text', 'labels'"),
-        ("broken.jsonl", GOOD + "{\n", [], "line 2"),
+        ("broken.jsonl", GOOD + "{\n", [], "line 2 (read as jsonl): Expecting property name"),
+        (
+            "broken.jsonl",
+            GOOD + '{"text": \n',
+            [],
+            "line 2 (read as jsonl): Expecting value in column 10;",
+        ),
+        (
+            "array.json",
+            '[{"text": "a",\n "labels": x}]',
+            [],
+            "line 2 (read as jsonl): Expecting value",
+        ),
         ("good.jsonl", GOOD, ["--zero-based"], "jsonl has no option '--zero-based'"),
         ("good.jsonl", GOOD, ["--max-memory", "much"], "4GB"),
         ("good.jsonl", GOOD, ["--jobs", "0"], "--jobs"),
@@ -115,6 +129,27 @@ def test_one_line_that_says_what_to_do(call, folder, model, matrix_model, argume
         filled, advice = ["describe", folder / "nothing"], "neither a model"
     _, err = call(*filled, code=1)
     assert advice in one_line(err)
+
+
+def test_answers_never_replace_the_texts(call, model, tmp_path):
+    texts = tmp_path / "new.jsonl"
+    texts.write_text(GOOD)
+    (tmp_path / "link.jsonl").symlink_to(texts)
+    for output in (texts, tmp_path / "link.jsonl"):
+        _, err = call("predict", model, texts, "-o", output, code=1)
+        assert "would replace the texts" in one_line(err)
+        _, err = call("assign", model, texts, "--group", "page", "-o", output, code=1)
+        assert "would replace the texts" in one_line(err)
+    assert texts.read_text() == GOOD
+
+
+def test_a_file_of_answers_is_what_its_name_says(call, model, tmp_path):
+    texts = tmp_path / "new.jsonl"
+    texts.write_text(GOOD)
+    _, err = call("predict", model, texts, "-o", tmp_path / "answers.csv.gz", code=1)
+    assert f"name it {tmp_path / 'answers.jsonl.gz'}" in one_line(err)
+    call("predict", model, texts, "-o", tmp_path / "answers.txt")
+    assert "bread" in (tmp_path / "answers.txt").read_text()
 
 
 def test_a_broken_line_of_stdin_is_numbered_from_its_beginning(model):

@@ -137,7 +137,7 @@ IMPOSSIBLE = {
         [*ROWS, {"page": "p3", "text": "x", "labels": ["c", "c"]}], [], "'c' is 2 times in group",
     ),
     "no labels": ([{**row, "labels": []} for row in ROWS], [], "no group of .* has labels"),
-    "empty": ([], [], "is empty: expected a line for each text, with its 'page'"),
+    "empty": ([], [], "has no texts: expected a line for each text, with its 'page'"),
     "labels of groups only": (ROWS, None, "--group-labels needs --group"),
 }  # fmt: skip
 

@@ -197,6 +197,17 @@ def test_inputs_are_never_the_output(model, shards, tmp_path):
         um.cluster.predict(model, [shards / "0.jsonl", tmp_path / "other/0.jsonl"], tmp_path / "o")
 
 
+def test_a_model_or_a_file_is_not_the_output(model, shards, tmp_path):
+    before = contents(model)
+    with pytest.raises(NotWritableError, match="holds a model"):
+        predict(model, shards, model)
+    assert contents(model) == before
+    with pytest.raises(
+        NotWritableError, match=r"0\.jsonl is a file, but many answers need a folder"
+    ):
+        predict(model, shards, shards / "0.jsonl")
+
+
 def test_bad_files_are_named_and_the_others_are_predicted(call, model, shards, tmp_path):
     pytest.importorskip("pyarrow")
     um.data.write(um.data.read(shards / "0.jsonl"), shards / "cut.parquet")
@@ -211,6 +222,9 @@ def test_bad_files_are_named_and_the_others_are_predicted(call, model, shards, t
     figures = json.loads(out)
     assert (figures["files_predicted"], figures["files_failed"]) == (2, 2)
     assert set(contents(tmp_path / "out")) == {"0.jsonl", "2.jsonl"}
+    write_rows(shards / "1.jsonl", [{"txt": "a"}])
+    for message in call(*arguments, code=1):  # the summary speaks of options, as the error does
+        assert "did you mean --text-column 'txt'" in message.replace("\\", "")
     write_rows(shards / "1.jsonl", rows(3))
     (shards / "cut.parquet").unlink()
     assert json.loads(call(*arguments)[0])["files_skipped"] == 2

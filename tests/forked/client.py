@@ -8,6 +8,8 @@ import socket
 import sys
 import time
 
+PATIENCE = 120  # seconds, for imports on a busy machine
+NO_SERVER = 70
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -23,7 +25,8 @@ def open_files() -> list[int]:
 
 
 def connected(address: str) -> socket.socket:
-    while True:
+    give_up = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up:
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(address)
@@ -32,6 +35,19 @@ def connected(address: str) -> socket.socket:
             time.sleep(0.05)
         else:
             return connection
+    sys.stderr.write(f"the server of {sys.argv[0]} does not answer\n")
+    sys.exit(NO_SERVER)
+
+
+def received(connection: socket.socket) -> int:
+    """Return a number from the server; end if it was killed, not as if all were well."""
+    try:
+        content = connection.recv(4)
+    except ConnectionError:
+        content = b""
+    if not content:
+        os._exit(NO_SERVER)
+    return int.from_bytes(content, "big", signed=True)
 
 
 def main() -> None:
@@ -49,13 +65,13 @@ def main() -> None:
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
     connection.sendmsg([header], rights)
     connection.sendall(content)
-    child = int.from_bytes(connection.recv(4), "big")
+    child = received(connection)
     for number in FORWARDED:
         if number != signal.SIGINT or not asked["ignores_interrupts"]:
             signal.signal(number, lambda number, _: os.kill(child, number))
     for number in files:
         os.close(number)  # readers of a pipe wait until all who may write have closed it
-    code = int.from_bytes(connection.recv(4), "big", signed=True)
+    code = received(connection)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)

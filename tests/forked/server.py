@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import sys
+import warnings
 
 import typer._click.decorators  # noqa: F401
 from numba.core.registry import cpu_target
@@ -84,7 +85,7 @@ def serve(listening: socket.socket) -> bool:
         if listening in ready:
             client, _ = listening.accept()
             asked, rights = received(client)
-            child = os.fork()
+            child = forked()
             if child == 0:
                 signal.set_wakeup_fd(-1)
                 become(asked, rights)
@@ -93,6 +94,12 @@ def serve(listening: socket.socket) -> bool:
                 os.close(right)
             client.sendall(child.to_bytes(4, "big"))
             clients[child] = client
+
+
+def forked() -> int:
+    """Fork; BLAS and jemalloc, whose threads Python 3.12 warns of, are ready for that."""
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        return os.fork()
 
 
 def report_ended(clients: dict[int, socket.socket]) -> None:

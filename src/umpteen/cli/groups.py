@@ -13,6 +13,7 @@ from umpteen.cli.models import Model, Verify, load_tagger
 from umpteen.cli.output import Json
 from umpteen.cli.predict import write_answers
 from umpteen.cli.reading import Reading, named, reads_file
+from umpteen.cli.shards import check_output
 
 Group = Annotated[
     str | None,
@@ -67,7 +68,7 @@ def read_grouped(
     samples = replace(reading, options=options).read(file, group_field=group)
     if len(samples) == 0:
         raise UsageError(
-            f"{named(file)} is empty: expected a line for each text, with its {group!r}"
+            f"{named(file)} has no texts: expected a line for each text, with its {group!r}"
         )
     texts, groups = samples.texts, samples.groups
     if texts is None or groups is None:
@@ -148,6 +149,7 @@ def assign(
     text has the label, given that its group has it:
       {"group": "p1", "text": "Simmer the sauce.", "labels": [{"label": "cooking", "score": 0.98}]}
     """
+    check_output(None if output is None else str(output), [file])
     tagger = load_tagger(model, "assign", verify=verify)
     given = read_grouped(file, reading, group, group_labels)
     answers = tagger.assign(

@@ -15,7 +15,7 @@ from umpteen.cli.models import Model, Verify, check_validated, is_tagger, load_m
 from umpteen.cli.output import Json, one_line, wants_json
 from umpteen.cli.reading import Reading, expanded, is_stdin, reads_file, stdin_descriptor
 from umpteen.cli.settings import Cluster, in_shares
-from umpteen.cli.shards import is_folder, predict_files, refuse_without_folder
+from umpteen.cli.shards import check_output, is_folder, predict_files, refuse_without_folder
 
 if TYPE_CHECKING:
     from umpteen.cluster.offline_answers import Limits
@@ -31,7 +31,7 @@ def predict(
     model: Model,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Texts; - for stdin; 'in/*.parquet' for many."),
+        typer.Argument(metavar="FILE", help="Texts; - for stdin; 'in/*.parquet' for many."),
     ],
     reading: Reading,
     k: Annotated[
@@ -116,9 +116,9 @@ def predict(
     loaded = load_model(model, verify)
     if is_stdin(files[0]) and os.isatty(stdin_descriptor()):
         say("type a text and press Enter; Ctrl-D stops")
-    records = (
-        record for file in expanded(files) for record in _records(loaded, file, reading, limits)
-    )
+    found = expanded(files)
+    check_output(output, found)
+    records = (record for file in found for record in _records(loaded, file, reading, limits))
     if no_text:
         records = ({**record, "text": None} for record in records)
     write_answers(records, None if output is None else Path(output), json)

@@ -23,7 +23,7 @@ File = Annotated[
 Files = Annotated[
     list[Path],
     typer.Argument(
-        metavar="FILE...",
+        metavar="FILE",
         help="Texts with labels; - for stdin; 'train/*.jsonl' for many.",
         show_default=False,
     ),
@@ -36,6 +36,7 @@ LabelTexts = Annotated[
 ]
 EXAMPLE = '{"text": "How do I keep sourdough alive?", "labels": ["bread", "sourdough"]}'
 
+_CSV_EXAMPLE = "How do I keep sourdough alive?,bread|sourdough"
 _MOST_AT_ONCE = 1 << 16
 _FORMATS = ("jsonl", "csv", "tsv", "fasttext", "parquet", "xmc", "svmlight", "annif", "lines")
 Format = Enum("Format", {name: name for name in _FORMATS}, type=str)  # type: ignore[misc]
@@ -66,15 +67,22 @@ class Reading:
         """Read all samples of a file, or of several; they must have labels."""
         samples = self.read(path)
         if len(samples) == 0:
-            raise UsageError(
-                f"{named(path)} is empty: expected a line for each text, such as {EXAMPLE}"
-            )
+            raise UsageError(f"{named(path)} has no texts: expected {self._expected(path)}")
         if samples.labels is None and samples.Y is None:
             raise UsageError(
                 f"{named(path)} has no labels: expected lines such as {EXAMPLE}, or the name "
                 "of their column with --labels-column"
             )
         return samples
+
+    def _expected(self, path: Path | list[Path]) -> str:
+        """Describe the lines of a file, in the format of the first."""
+        from umpteen.data.formats.files import format_of_name
+
+        shown = format_of_name(str(path[0] if isinstance(path, list) else path))
+        if (self.format or (shown and shown.name)) == "csv":
+            return f"'text,labels', then a line for each text, such as {_CSV_EXAMPLE}"
+        return f"a line for each text, such as {EXAMPLE}"
 
     def read_labelled_texts(self, path: Path) -> "Samples":
         """Read samples with labels for a model that learned from texts."""

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from umpteen.cli.errors import UsageError
+from umpteen.cli.errors import UsageError, in_options
 from umpteen.cli.models import OF_ANSWERS, note_compiling
 from umpteen.cli.output import readable_time, show, wants_json
 from umpteen.cli.reading import Reading, is_stdin
@@ -32,6 +32,23 @@ def refuse_without_folder(**given: Any) -> None:
     for option, value in given.items():
         if value:
             raise UsageError(f"--{option} needs a folder for the answers, such as -o out/")
+
+
+def check_output(output: str | None, files: list[Path]) -> None:
+    """Refuse a file that is read, and one whose name promises another format."""
+    from umpteen.cluster.offline_shards import ENDINGS, output_name
+    from umpteen.data.formats.files import format_of_name
+
+    if output is None:
+        return
+    if any(_is_same(file, output) for file in files):
+        raise UsageError(f"-o {output} would replace the texts: choose another file")
+    promised = format_of_name(output)
+    if promised is not None and promised.name not in ENDINGS:
+        raise UsageError(
+            f"-o {output} is named as {promised.name}, but answers are JSON Lines or Parquet: "
+            f"name it {output_name(output, None, 'jsonl')}"
+        )
 
 
 def predict_files(
@@ -64,6 +81,13 @@ def predict_files(
     _summarize(done, output, json)
 
 
+def _is_same(file: Path, output: str) -> bool:
+    try:
+        return file.is_file() and os.path.samefile(file, output)
+    except OSError:  # there is no such file yet
+        return False
+
+
 def _summarize(done: "Summary", output: str, json: bool | None) -> None:
     figures: dict[str, Any] = {
         "output": output,
@@ -73,7 +97,8 @@ def _summarize(done: "Summary", output: str, json: bool | None) -> None:
         "rows": done.rows,
     }
     if wants_json(json):
-        show(figures | {"seconds": round(done.seconds, 3), "failed": done.failed}, json)
+        failed = {path: in_options(reason) for path, reason in done.failed.items()}
+        show(figures | {"seconds": round(done.seconds, 3), "failed": failed}, json)
         return
     rate = f"{done.rows / done.seconds:,.0f} rows/s" if done.rows else "-"
     show(figures | {"time": readable_time(done.seconds), "rate": rate}, json)

@@ -15,7 +15,7 @@ from typing import Any
 from umpteen.cluster.offline_answers import Draft, Recipe
 from umpteen.cluster.offline_shards import Shard
 from umpteen.errors import DataFormatError, NotWritableError
-from umpteen.storage.folder import locked
+from umpteen.storage.folder import MANIFEST, locked
 from umpteen.writing import open_draft, sync_folder
 
 _FOLDER = ".umpteen"
@@ -31,6 +31,7 @@ class Ledger:
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Lock the folder, and remove the drafts that are left at the end, or from a killed run."""
+        self._check_folder()
         try:
             self.drafts.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
@@ -81,6 +82,17 @@ class Ledger:
         sync_folder(receipt.parent)
         os.replace(draft.path, path)
         sync_folder(path.parent)
+
+    def _check_folder(self) -> None:
+        if self.folder.is_file():
+            raise NotWritableError(
+                f"{self.folder} is a file, but many answers need a folder: choose another name"
+            )
+        if (self.folder / MANIFEST).exists():
+            raise NotWritableError(
+                f"{self.folder} holds a model, and answers among its files would be lost when it "
+                "is saved again: choose another folder"
+            )
 
     def _is_ours(self, shard: Shard, receipt: dict[str, Any]) -> bool:
         """Whether the file is what the receipt says; a copy with a new date is compared by hash."""

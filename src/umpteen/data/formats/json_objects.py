@@ -75,7 +75,7 @@ def _of_array(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             end = _decoder.raw_decode(text, start)[1]
         except (ValueError, RecursionError) as problem:
-            raise _refused(source, number, problem) from None
+            raise _refused(source, getattr(problem, "lineno", number), problem) from None
         yield number, _object(source, number, text[start:end])
         comma = _COMMA.match(text, end)
         if comma is None:
@@ -109,4 +109,6 @@ def _object(source: Source, number: int, text: str) -> dict[str, Any]:
 def _refused(source: Source, number: int, problem: Exception) -> DataFormatError:
     if isinstance(problem, RecursionError):
         return source.error("nested too deeply", number)
+    if isinstance(problem, json.JSONDecodeError):  # of a line, it says "line 1"
+        problem = ValueError(f"{problem.msg} in column {problem.colno:,}")
     return source.error(f"{problem}; expected a JSON object on each line", number)
