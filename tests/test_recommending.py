@@ -52,6 +52,7 @@ def test_the_best_candidate_is_recommended(fakes):
     assert "3.0 points of nDCG@5 over the default" in str(found)
     assert "300 texts with 24 labels" in str(found)
     assert "2 MB" in str(found)
+    assert "the model has about 1 MB" in str(found)  # not 0 MB
 
 
 def test_a_hair_is_no_reason_to_leave_the_default(fakes):

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,10 @@ class Recommendation:
             f"{100 * trial.ndcg_at_5:.1f}, {trial.seconds:.1f} s"
             for trial in self.trials
         ]
-        memory, size = self.memory / 1e6, self.model_size / 1e6
+        memory, size = ceil(self.memory / 1e6), ceil(self.model_size / 1e6)
         lines.append(
-            f"A fit on all texts takes about {self.seconds:.0f} s and needs {memory:,.0f} MB on "
-            f"top of the data; the model has about {size:,.0f} MB"
+            f"A fit on all texts takes about {ceil(self.seconds):,} s and needs {memory:,} MB on "
+            f"top of the data; the model has about {size:,} MB"
         )
         return "\n".join(lines)
 

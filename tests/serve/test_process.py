@@ -164,6 +164,7 @@ def test_a_signal_reloads_and_a_signal_ends(start, model, tagger):
         (["MODEL"], "in use by another server"),
         (["MODEL", "--no-learn", "--port", "PORT"], "cannot listen on"),
         (["NOTHING"], "there is no folder"),
+        (["MODEL/manifest.json"], "manifest.json is a file"),
         (["projects=MODEL"], "cannot be the name of a model"),
         (["MODEL", "--max-body", "much"], "not a size"),
         (["MODEL", "MODEL", "--validation", "x"], "one model only"),

@@ -31,6 +31,11 @@ def test_a_wrong_body_is_refused(client, saved, body):
     check(client.post("/v1/kitchen/suggest", content=body, headers=JSON), saved)
 
 
+def test_a_body_that_is_not_json_learns_what_would_be(client):
+    answer = client.post("/v1/kitchen/suggest", content=b"text=dough")
+    assert "; expected a JSON object: text, texts, k" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("text", ["\0", "a\0b", "\ufeff", "\u202e", "\U0010ffff", "\n" * 1000, ""])
 def test_odd_texts_are_texts(client, text):
     answer = client.post("/v1/kitchen/suggest", json={"text": text})

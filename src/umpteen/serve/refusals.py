@@ -56,7 +56,10 @@ def parsed(kind: type[Model], body: bytes) -> Model:
     try:
         return kind.model_validate_json(body)
     except ValidationError as problem:
-        raise Refusal(422, in_words(problem.errors(include_input=False))) from None
+        errors = problem.errors(include_input=False)
+        is_json = errors[0]["type"] != "json_invalid"
+        expected = "" if is_json else f"; expected a JSON object: {', '.join(kind.model_fields)}"
+        raise Refusal(422, in_words(errors) + expected) from None
 
 
 def in_words(errors: Sequence[Any]) -> str:

@@ -32,9 +32,8 @@ def open_models(given: Iterable[str], settings: Settings, states: Path | None = 
         state = None
         if settings.learns:
             if not folder.is_dir():
-                raise ParameterError(
-                    f"there is no folder {folder}: check the path, or make a model with umpteen fit"
-                )
+                found = f"{folder} is a file" if folder.exists() else f"there is no folder {folder}"
+                raise ParameterError(f"{found}: check the path, or make a model with umpteen fit")
             state = State(state_folder(folder, states), settings.keep_versions)
         served.append(ServedModel(name, folder, state))
     return Models(served)
