@@ -152,7 +152,7 @@ CASES = {
     ),
     "SiameseXML": Case(
         lambda **parameters: umpteen.SiameseXML(
-            **{"dim": 32, "epochs": 4, "recipe": _quickly_refined(), **parameters}
+            **{"dim": 32, "epochs": 2, "recipe": _quickly_refined(), **parameters}
         ),
         needs="torch",
         fit=lambda model, X, Y: (

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -256,6 +257,12 @@ model.fit(X, Y, label_features=texts)
 """
 
 
+@cache
+def uninterrupted():
+    X, Y, texts = topics()
+    return siamese(**SMALL).fit(X, Y, label_features=texts)
+
+
 @pytest.mark.parametrize("stop", [5, 26])  # in Module I, and in Module III
 def test_a_killed_process_is_continued_to_the_same_answers(stop, tmp_path):
     folder = str(tmp_path / "run")
@@ -268,7 +275,7 @@ def test_a_killed_process_is_continued_to_the_same_answers(stop, tmp_path):
     assert process.wait() == -signal.SIGKILL
     process.stdout.close()
     X, Y, texts = topics()
-    whole = siamese(**SMALL).fit(X, Y, label_features=texts)
+    whole = uninterrupted()
     continued = siamese(**SMALL, checkpoint=folder).fit(X, Y, label_features=texts)
     assert continued.predict_topk(X) == whole.predict_topk(X)
     assert continued.history_ == whole.history_
