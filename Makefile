@@ -42,12 +42,11 @@ browser:
 clients: setup
 	@$(BIN)/python tests/serve/clients/install.py
 
-# Kernels first: each is then compiled by one process, and not by all at once. Then pages: each is
-# one test, some are long, and at the end one of two processes would wait.
+# Pages first: each is one test, some are long, and at the end one of two processes would wait.
 # A thread each: two processes with threads of BLAS and PyTorch would wait for each other.
 test: setup browser clients
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
-		tests/kernels README.md CONTRIBUTING.md docs tests
+		README.md CONTRIBUTING.md docs tests
 
 test-all: setup
 	.ci/test-all $(VENV)

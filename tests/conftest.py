@@ -8,6 +8,11 @@ settings.register_profile("umpteen", deadline=None, derandomize=True, max_exampl
 settings.load_profile("umpteen")
 
 
+def pytest_collection_modifyitems(items):
+    """Run tests of kernels first: each is then compiled by one process, and not by all at once."""
+    items.sort(key=lambda item: "kernels" not in item.path.parts)
+
+
 @pytest.fixture(params=[signal.default_int_handler])
 def on_ctrl_c(request):
     """What Ctrl-C does in the processes that a test starts, whatever nohup or a CI system set."""
