@@ -1,0 +1,225 @@
+"""Ranks: the processes that train one network together, on `torch.distributed`.
+
+Every rank calls the same methods in the same order; each of them waits for the others.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from umpteen.errors import RanksError, UmpteenError
+from umpteen.neural.collectives import Gathered, Own, Total, message_device
+from umpteen.neural.device import generator_states, set_generator_states
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process and the others; a process alone is rank 0 of a world of 1."""
+
+    rank: int = 0
+    world: int = 1
+
+    @classmethod
+    def here(cls) -> "Ranks":
+        """Return those of the process group that was initialised, if there is one."""
+        if dist.is_available() and dist.is_initialized():
+            return cls(dist.get_rank(), dist.get_world_size())
+        return cls()
+
+    @property
+    def are_many(self) -> bool:
+        return self.world > 1
+
+    # Which samples and which labels are here
+
+    def share(self, rows: Any) -> Any:
+        """Return the rows of this rank: neighbours, so that those of all ranks are in order.
+
+        >>> Ranks(1, 2).share([3, 1, 4, 1, 5])
+        [1, 5]
+        """
+        larger, size = len(rows) % self.world, len(rows) // self.world
+        first = self.rank * size + min(self.rank, larger)
+        return rows[first : first + size + (self.rank < larger)]
+
+    @property
+    def labels(self) -> slice:
+        """Return the labels whose rows are here: every `world`-th.
+
+        Ids often follow frequencies or topics: neighbours on one rank would be more work for it.
+        """
+        return slice(self.rank, None, self.world)
+
+    def n_held(self, n_labels: int) -> int:
+        """Return how many of the labels are here."""
+        return len(range(n_labels)[self.labels])
+
+    def holds(self, labels: Tensor) -> Tensor:
+        """Return which labels are here; `labels // world` are their rows."""
+        return labels % self.world == self.rank
+
+    # Numbers that all ranks have
+
+    def sum(self, number: float) -> float:
+        """Return the sum over the ranks."""
+        if not self.are_many:
+            return number
+        total = torch.tensor(number, dtype=torch.float64, device=message_device())
+        dist.all_reduce(total)
+        return float(total)
+
+    def check_same(self, facts: dict[str, Any], advice: str) -> None:
+        """Refuse facts, by name, that are others on another rank: all ranks raise the error."""
+        if not self.are_many:
+            return
+        found: list[Any] = [None] * self.world
+        dist.all_gather_object(found, facts)
+        for rank, theirs in enumerate(found):
+            for name, value in found[0].items():
+                if theirs.get(name) != value:
+                    raise RanksError(
+                        f"{name} is {value} on rank 0, but {theirs.get(name)} on rank {rank}: "
+                        f"{advice}"
+                    )
+
+    def together(self, check: Callable[[], tuple[Answer, Sequence[int]]]) -> Any:
+        """Return the answer of `check`, and the numbers that it gave on each rank, `(world, m)`.
+
+        If it raises an error on one rank, all ranks raise one, so that none waits for ever.
+        """
+        problem, answer, numbers = None, None, [0, 0, 0, 0]
+        try:
+            answer, given = check()
+            numbers[: len(given)] = given
+        except UmpteenError as error:
+            problem = error
+        mine = torch.tensor([problem is not None, *numbers], device=message_device())
+        found = [torch.empty_like(mine) for _ in range(self.world)]
+        dist.all_gather(found, mine)
+        if problem is not None:
+            raise problem
+        table = torch.stack(found).tolist()
+        failed = [rank for rank, (has_failed, *_) in enumerate(table) if has_failed]
+        if failed:
+            raise RanksError(f"rank {failed[0]} refused its batch: its own message says why")
+        return answer, [row[1:] for row in table]
+
+    # Tensors
+
+    def copy_first(self, tensors: Iterable[Tensor]) -> None:
+        """Give tensors the values that they have on rank 0."""
+        if self.are_many:
+            for tensor in tensors:
+                dist.broadcast(tensor.detach(), src=0)
+
+    @torch.no_grad()
+    def take_rows(self, table: Tensor) -> Tensor:
+        """Return this rank's rows of the table that rank 0 has, in memory of their own."""
+        if self.rank == 0:
+            for rank in range(1, self.world):
+                dist.send(table[Ranks(rank, self.world).labels].contiguous(), dst=rank)
+            return table[self.labels].clone(memory_format=torch.contiguous_format)
+        rows = table.new_empty(self.n_held(len(table)), *table.shape[1:])
+        dist.recv(rows, src=0)
+        return rows
+
+    @torch.no_grad()
+    def whole_table(self, rows: Tensor, n_labels: int) -> Tensor:
+        """Return the table of which each rank has its rows."""
+        table = rows.new_empty(n_labels, *rows.shape[1:])
+        for rank in range(self.world):
+            held = Ranks(rank, self.world)
+            theirs = rows.detach() if rank == self.rank else rows.new_empty(
+                held.n_held(n_labels), *rows.shape[1:]
+            )  # fmt: skip
+            dist.broadcast(theirs.contiguous(), src=rank)
+            table[held.labels] = theirs
+        return table
+
+    def gather(self, rows: Tensor, sizes: Sequence[int]) -> Tensor:
+        """Return the rows of all ranks, which have these many, one after the other.
+
+        Gradients are those of the ranks' mean, as `DistributedDataParallel` makes it: of the sum
+        over ranks times their number.
+        """
+        gathered: Tensor = Gathered.apply(rows, self.rank, tuple(sizes))
+        return gathered
+
+    def total(self, values: Tensor) -> Tensor:
+        """Return the sum over the ranks, of which all compute the same loss."""
+        summed: Tensor = Total.apply(values)
+        return summed
+
+    def logsumexp(self, logits: Tensor) -> Tensor:
+        """Return the logarithm of the sum of exponentials over the columns of all ranks, `(n,)`."""
+        highest = logits.detach().amax(1) if logits.shape[1] else logits.new_full(
+            (len(logits),), -torch.inf
+        )  # fmt: skip
+        dist.all_reduce(highest, dist.ReduceOp.MAX)
+        return highest + self.total((logits - highest[:, None]).exp().sum(1)).log()
+
+    def own(self, values: Tensor, sizes: Sequence[int]) -> Tensor:
+        """Return this rank's part of what all ranks have computed; the loss is the ranks' mean."""
+        owned: Tensor = Own.apply(values, self.rank, tuple(sizes))
+        return owned
+
+    def scores(self, labels: Tensor, score: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """Return the scores of labels of each sample, `(n, m)`.
+
+        `score(samples, rows)` returns those of the rows that are here, `(pairs, 1)` like `rows`.
+        """
+        here = self.holds(labels)
+        found = score(here.nonzero()[:, 0], labels[here][:, None] // self.world)
+        return self.total(found.new_zeros(labels.shape).masked_scatter(here, found[:, 0]))
+
+    @torch.no_grad()
+    def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Average gradients over the ranks; sparse ones stay sparse."""
+        if not self.are_many:
+            return
+        learned = [each for each in parameters if each.grad is not None]
+        gradients: list[Any] = [each.grad for each in learned]
+        dense = [each for each in gradients if not each.is_sparse]
+        if dense:
+            flat = torch.cat([each.flatten() for each in dense])
+            dist.all_reduce(flat)
+            flat /= self.world
+            for gradient, mean in zip(dense, flat.split([x.numel() for x in dense]), strict=True):
+                gradient.copy_(mean.view_as(gradient))
+        for parameter, gradient in zip(learned, gradients, strict=True):
+            if gradient.is_sparse:
+                parameter.grad = self._mean_of_sparse(gradient.coalesce())
+
+    def _mean_of_sparse(self, gradient: Tensor) -> Tensor:
+        rows, values = gradient.indices()[0], gradient.values()
+        _, table = self.together(lambda: (None, [len(rows)]))
+        sizes = [row[0] for row in table]
+        indices, values = self.gather(rows, sizes), self.gather(values, sizes) / self.world
+        return torch.sparse_coo_tensor(
+            indices[None], values, gradient.shape, check_invariants=False
+        ).coalesce()
+
+    # Random numbers
+
+    @contextmanager
+    def same_draws(self, device: torch.device) -> Iterator[None]:
+        """Draw the numbers of rank 0 in the block; after it, each rank goes on with its own."""
+        mine = generator_states(device)
+        states = {
+            name: torch.from_numpy(state).to(message_device()) for name, state in mine.items()
+        }
+        states = {name: state.clone() for name, state in states.items()}
+        self.copy_first(states.values())
+        set_generator_states({name: state.cpu().numpy() for name, state in states.items()}, device)
+        try:
+            yield
+        finally:
+            if self.rank:
+                set_generator_states(mine, device)
