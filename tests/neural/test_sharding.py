@@ -12,12 +12,13 @@ import pytest
 pytest.importorskip("torch", reason="needs umpteen[neural]")
 import torch
 import torch.distributed as dist
+from scipy.sparse import csr_matrix, random_array
 from torch.nn.parallel import DistributedDataParallel
 
 import umpteen as um
-from umpteen.errors import LabelsError, ParameterError, RanksError
+from umpteen.errors import LabelsError, ParameterError, RanksError, UmpteenError
 from umpteen.multihead import LabelCode
-from umpteen.neural import RowAdam
+from umpteen.neural import MLP, Bag, RowAdam, ShardedHead, blueprint
 
 DIM, N_LABELS, N_SAMPLES = 6, 23, 9  # neither is divided by two
 heads = um.neural.heads
@@ -115,7 +116,85 @@ def options_of_forward(share):
     return found
 
 
+def samples(n=121, n_features=30):
+    """Labels follow from features; batches of 27 and 108 samples to train on, 13 to validate."""
+    random = np.random.default_rng(0)
+    X = csr_matrix(random_array((n, n_features), density=0.3, rng=random, dtype=np.float32))
+    scores = X.toarray() @ random.normal(size=(n_features, N_LABELS))
+    return X, csr_matrix(scores >= np.sort(scores, axis=1)[:, [-3]]), scores.argmax(1)
+
+
+def classifier(name):
+    """Its samples, too; the last batch of 109 has one sample, so that rank 1 has none."""
+    X, Y, y = samples()
+    options = {
+        "sets": {"encoder": blueprint(Bag, dim=8), "recipe__clip": 0.5, "recipe__averaging": 0.5},
+        "sgd": {"encoder": blueprint(MLP, dim=8), "learning_rate": 0.1,
+                "recipe__optimizer": "sgd", "recipe__weight_decay": 0.01},
+        "sampling": {"encoder": blueprint(Bag, dim=8), "recipe__max_seconds": 1e6,
+                     "head": blueprint(heads.Sampling, lengths=[6, 4], sparse=True)},
+        "adversarial": {"encoder": blueprint(MLP, dim=8), "head": "adversarial", "epochs": 1},
+        "noise": {"encoder": blueprint(MLP, dim=8), "head": "adversarial"},
+        "dropout": {"encoder": blueprint(Bag, dim=8, dropout=0.3, residual=True), "epochs": 12},
+    }[name]  # fmt: skip
+    defaults = {"epochs": 4, "batch_size": 27, "learning_rate": 0.02, "recipe__patience": 9}
+    model = um.NeuralClassifier().set_params(**{**defaults, **options})
+    return model, X, y if name in ("sampling", "adversarial", "noise") else Y
+
+
+CLASSIFIERS = ["sets", "sgd", "sampling", "adversarial"]
+
+
+def train_classifier(name, folder=None):
+    model, X, Y = classifier(name)
+    watched = []
+    model.fit(X, Y, watch=lambda now: watched.append(now.predict_topk(X[:5], 2).labels))
+    if folder is not None:
+        model.save(folder)
+    return {"history": model.history_, "weights": model.weights_, "watched": watched,
+            "answers": model.predict_topk(X, 5), "score": model.score(X, Y)}  # fmt: skip
+
+
 # The ranks
+
+
+def mistakes(rank):
+    """What each rank is told if something is wrong on one of them, or on both."""
+    head, x = heads.Full(DIM, N_LABELS).shard(), torch.randn(3, DIM)
+    X, Y, y = samples()
+    half = rank * 60
+    return {
+        "a label": raised(lambda: head(x, torch.tensor([1, 2, 99 * rank]))),
+        "NaN": raised(lambda: head.topk(x / (1 - rank), 2)),
+        "no head": raised(lambda: heads.Product(DIM, N_LABELS).shard()),
+        "few labels": raised(lambda: heads.Full(DIM, 1).shard()),
+        "two heads": raised(lambda: heads.Full(DIM, 10 + rank).shard()),
+        "biases": raised(lambda: head.init_bias(np.ones(N_LABELS))),
+        "noise": raised(lambda: head.fit_noise(x, torch.arange(3))),
+        "other rank": raised(lambda: head.load_state_dict(other_rank(head))),
+        "less data": raised(lambda: um.NeuralClassifier().fit(X[half:], Y[half:])),
+        "other data": raised(lambda: um.NeuralClassifier().fit(X, np.roll(y, rank))),
+        "settings": raised(lambda: um.NeuralClassifier(epochs=1 + rank).fit(X, Y)),
+        "product": raised(lambda: um.NeuralClassifier(head="product").fit(X, y)),
+        "checkpoint": raised(lambda: um.NeuralClassifier(checkpoint="run").fit(X, Y)),
+        "still there": float(head(x, torch.arange(3)).detach()),
+    }
+
+
+def other_rank(head):
+    state = head.state_dict()
+    head.ranks = type(head.ranks)(1 - head.ranks.rank, 2)
+    settings = head.get_extra_state()
+    head.ranks = type(head.ranks)(1 - head.ranks.rank, 2)
+    return {**state, "_extra_state": settings}
+
+
+def raised(act):
+    try:
+        act()
+    except UmpteenError as error:
+        return error
+    return None
 
 
 def _rank(rank, folder):
@@ -125,6 +204,10 @@ def _rank(rank, folder):
     share = half_of(rank)
     found = {name: train_head(name, share, is_rank=True) for name in CASES}
     found["options"] = options_of_forward(lambda rows: rows[:1] if rank == 0 else rows[1:])
+    for name in (*CLASSIFIERS, "noise", "dropout"):
+        is_saved = name == "sampling" and rank == 0
+        found[name + "-fit"] = train_classifier(name, f"{folder}/model" if is_saved else None)
+    found["mistakes"] = mistakes(rank)
     torch.save(found, f"{folder}/{rank}.pt")
     dist.barrier()
     os._exit(0)  # the destructors of DDP and gloo wait for each other now and then
@@ -134,7 +217,9 @@ def _rank(rank, folder):
 def ranks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     torch.multiprocessing.spawn(_rank, (str(folder),), nprocs=2)
-    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in (0, 1)]
+    found = [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in (0, 1)]
+    found[0]["model"] = folder / "model"
+    return found
 
 
 def close(found, expected):
@@ -171,3 +256,111 @@ def test_a_sharded_head_is_the_plain_head(name, ranks):
     )
     assert torch.equal(labels, expected["answers"][0])
     close(scores, expected["answers"][1])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_rank_holds_its_share_of_the_rows(name, ranks):
+    """Or a layer that is too big for one machine is too big for two."""
+    for rank, n_rows in ((0, 12), (1, 11)):
+        assert set(ranks[rank][name]["n_rows"]) == {n_rows}
+
+
+def test_every_option_of_a_loss_is_that_of_the_plain_head(ranks):
+    expected, (first, second) = options_of_forward(whole), (each["options"] for each in ranks)
+    for (name, what), value in expected.items():
+        mine, theirs = first[name, what], second[name, what]
+        if what in ("none", "gradient"):
+            mine = torch.cat([mine, theirs])
+        if what == "topk":
+            close(torch.cat([mine[1], theirs[1]]), value[1])
+            assert torch.equal(torch.cat([mine[0], theirs[0]]), value[0])
+        else:
+            close(mine, value)
+
+
+def test_in_a_process_alone_nothing_is_sharded():
+    """One program for one process and for several."""
+    head = heads.Full(DIM, N_LABELS)
+    assert head.shard() is head
+    assert head.unshard() is head
+
+
+# NeuralClassifier
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_classifier_on_two_ranks_is_that_of_one_process(name, ranks):
+    expected = train_classifier(name)
+    for rank in ranks:
+        found = rank[name + "-fit"]
+        np.testing.assert_allclose(found["history"]["loss"], expected["history"]["loss"], 1e-4)
+        assert found["history"]["score"] == pytest.approx(expected["history"]["score"])
+        for key, weights in expected["weights"].items():
+            np.testing.assert_allclose(found["weights"][key], weights, rtol=1e-3, atol=1e-4)
+        assert (found["answers"].labels == expected["answers"].labels).mean() > 0.99
+        assert np.array_equal(found["watched"], expected["watched"])
+
+
+def test_noise_that_is_fitted_again_is_that_of_one_process(ranks):
+    """But for rounding: a tree may put a class elsewhere if a feature differs in its last bit."""
+    found, expected = ranks[0]["noise-fit"]["history"], train_classifier("noise")["history"]
+    np.testing.assert_allclose(found["loss"][:1], expected["loss"][:1], 1e-4)
+    np.testing.assert_allclose(found["loss"], expected["loss"], 0.05)
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, "noise", "dropout"])
+def test_all_ranks_end_with_the_same_bits(name, ranks):
+    """Or the answer depends on which machine is asked."""
+    first, second = (each[name + "-fit"] for each in ranks)
+    assert first["answers"] == second["answers"]
+    assert first["history"] == second["history"]
+    for key, weights in first["weights"].items():
+        assert weights.tobytes() == second["weights"][key].tobytes(), key
+
+
+def test_dropout_still_learns(ranks):
+    assert ranks[0]["dropout-fit"]["score"] > 0.4
+
+
+def test_a_model_of_two_ranks_is_loaded_by_one_process(ranks):
+    model, X, _ = classifier("sampling")
+    loaded = um.load(ranks[0]["model"])
+    assert type(loaded) is type(model)
+    assert loaded.predict_topk(X, 5) == ranks[0]["sampling-fit"]["answers"]
+
+
+# Mistakes: no rank waits for another that has given up
+
+
+@pytest.mark.parametrize(
+    ("what", "kinds", "match"),
+    [
+        ("a label", (RanksError, LabelsError), "rank 1 refused|99 was given"),
+        ("NaN", (RanksError, UmpteenError), "rank 1 refused|NaN"),
+        ("no head", (ParameterError,) * 2, "ProductHead cannot be sharded.*DistributedDataP"),
+        ("few labels", (ParameterError,) * 2, "1 labels cannot be divided among 2 processes"),
+        ("two heads", (RanksError,) * 2, "the same head on every rank"),
+        ("biases", (ParameterError,) * 2, "call init_bias before"),
+        ("noise", (ParameterError,) * 2, "draws no negatives"),
+        ("other rank", (ParameterError,) * 2, "'rank': 1"),
+        ("less data", (RanksError,) * 2, r"the shape of X is \(121, 30\) on rank 0, but \(61, 30"),
+        ("other data", (RanksError,) * 2, "the checksum of X and Y.*same on every rank"),
+        ("settings", (RanksError,) * 2, "the list of parameters"),
+        ("product", (ParameterError,) * 2, "ProductHead cannot be sharded"),
+        ("checkpoint", (ParameterError,) * 2, "checkpoint='run' is not possible on 2 processes"),
+    ],
+)
+def test_mistakes_are_refused_on_all_ranks(what, kinds, match, ranks):
+    for rank, kind in zip(ranks, kinds, strict=True):
+        with pytest.raises(kind, match=match):
+            raise rank["mistakes"][what]
+
+
+def test_after_mistakes_training_can_go_on(ranks):
+    first, second = (each["mistakes"]["still there"] for each in ranks)
+    assert first == second > 0
+
+
+def test_one_sharded_head_needs_a_group():
+    with pytest.raises(ParameterError, match="init_process_group"):
+        ShardedHead(heads.Full(DIM, N_LABELS))

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, vstack
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
-from umpteen.errors import FeaturesError
+from umpteen.errors import FeaturesError, ParameterError
 from umpteen.neural.augmentation import Augmentation
 from umpteen.neural.blueprints import ENCODERS, Blueprint, as_blueprint
 from umpteen.neural.checkpoint import Keeper, arrays_of
@@ -27,6 +27,7 @@ from umpteen.neural.heads import HEADS
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
+from umpteen.neural.ranks import Ranks
 from umpteen.neural.recipe import NetworkRecipe, upgrade_from_1, upgrade_from_2
 from umpteen.neural.run import Run
 from umpteen.neural.samples import Samples, split
@@ -157,14 +158,15 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         """
         check_parameters(self)
         check_decoder(self.decoder, is_single_label(Y))
-        device = find_device(self.device)  # before an earlier fit is forgotten
-        seed, keeper = self._seed_and_keeper(X, Y)
+        device, ranks = find_device(self.device), Ranks.here()  # before an earlier fit is forgotten
+        seed, keeper = self._seed_and_keeper(X, Y, ranks)
         image_shape = image_shape_of(X)
         X, labels = self._check_fit(X, Y)
+        self._check_ranks(ranks, X, labels, seed, watch is not None)
         self._choose_modules(X, image_shape, labels)
         labelled = np.flatnonzero(np.diff(labels.indptr))
         samples = Samples(
-            X, labels[:, self.seen_labels_], self.inputs_, device, self._augmentation()
+            X, labels[:, self.seen_labels_], self.inputs_, device, self._augmentation(), ranks
         )
         if len(labelled) < len(samples):
             samples = samples.choose(labelled)
@@ -204,14 +206,17 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         watch: Callable[[Self], object] | None,
     ) -> Run:
         recipe, k = self._used_recipe(), min(self.labels_per_sample_, _MOST_VALIDATED)
+        ranks = samples.ranks
         training, validation = split(samples, recipe.validation_fraction, settings.seed, k)
         network = self._build()
         network.head.init_bias(training.Y.getnnz(axis=0), len(training))
+        network.head = network.head.shard()
         network.to(samples.device)
+        ranks.begin(network.encoder, settings.seed)
         optimizers = make_optimizers(
             network, recipe.optimizer, settings.learning_rate, recipe.weight_decay
         )
-        run = Run(network, optimizers)
+        run = Run(network, optimizers, ranks=ranks)
         keeper.begin(run, settings.seed, samples.device)
         total = settings.epochs * training.n_batches(settings.batch_size)
 
@@ -220,14 +225,15 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
                 watch(copy(self)._take(run))
             training.refresh_noise(run.network, run.counters)
 
-        with progress_bar("Training", total, verbose=self.verbose) as bar:
+        verbose = self.verbose if ranks.rank == 0 else False
+        with progress_bar("Training", total, verbose=verbose) as bar:
             train(run, training, validation, settings, keeper, bar, tell)
         return run
 
     def _take(self, run: Run) -> Self:
         """Be the classifier that a run has come to."""
         self.history_ = {"loss": run.counters.losses, "score": run.counters.scores}
-        self._network = run.network.eval()
+        self._network = Network(run.network.encoder, run.network.head.unshard()).eval()
         self.weights_ = arrays_of(self._network.state_dict())
         self.decoder_ = None
         return self
@@ -320,10 +326,15 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
             if not all(type(side) is int for side in sides) or prod(sides) != self.n_features_in_:
                 yield f"has {self.n_features_in_} features, and images of shape {shape}"
 
-    def _seed_and_keeper(self, X: Any, Y: Any) -> tuple[int, Keeper]:
-        seed, recipe = check_seed(self.random_state), self._used_recipe()
+    def _seed_and_keeper(self, X: Any, Y: Any, ranks: Ranks) -> tuple[int, Keeper]:
+        seed, recipe = ranks.first(check_seed(self.random_state)), self._used_recipe()
         if self.checkpoint is None:
             return seed, Keeper(None, recipe.checkpoint_every)
+        if ranks.are_many:
+            raise ParameterError(
+                f"checkpoint={self.checkpoint!r} is not possible on {ranks.world} processes, which "
+                "have other rows of the head each: leave it out, or train in one process"
+            )
         checked, labels = self._check_fit_input(X, Y)
         settings = deciding_settings(self, _NOT_OF_TRAINING, seed)
         settings["recipe"] = replace(recipe, checkpoint_every=0)
@@ -331,6 +342,22 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
             Path(self.checkpoint), recipe.checkpoint_every, fingerprint(checked, labels, settings)
         )
         return seed if keeper.found is None else keeper.found.seed, keeper
+
+    def _check_ranks(
+        self, ranks: Ranks, X: Features, labels: csr_matrix, seed: int, watched: bool
+    ) -> None:
+        """Refuse ranks that were not given the same: each takes its share of the samples itself."""
+        if not ranks.are_many:
+            return
+        settings = deciding_settings(self, _NOT_OF_TRAINING, seed)
+        facts = {
+            "the shape of X": X.shape,
+            "the shape of Y": labels.shape,
+            "the checksum of X and Y": fingerprint(X, labels, {}),
+            "the list of parameters": repr(settings),
+            "whether watch is given": watched,
+        }
+        ranks.check_same(facts, "call fit with the same on every rank, which takes its own share")
 
     def _check_fit_input(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
         return super()._check_fit_input(flat(X), Y)

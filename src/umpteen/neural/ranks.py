@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -17,6 +18,7 @@ from umpteen.neural.collectives import Gathered, Own, Total, message_device
 from umpteen.neural.device import generator_states, set_generator_states
 
 Answer = TypeVar("Answer")
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,15 @@ class Ranks:
         total = torch.tensor(number, dtype=torch.float64, device=message_device())
         dist.all_reduce(total)
         return float(total)
+
+    def first(self, number: Number) -> Number:
+        """Return the number that rank 0 has."""
+        if not self.are_many:
+            return number
+        kind = torch.int64 if isinstance(number, int) else torch.float64
+        told = torch.tensor(number, dtype=kind, device=message_device())
+        dist.broadcast(told, src=0)
+        return type(number)(told.item())
 
     def check_same(self, facts: dict[str, Any], advice: str) -> None:
         """Refuse facts, by name, that are others on another rank: all ranks raise the error."""
@@ -206,7 +217,13 @@ class Ranks:
             indices[None], values, gradient.shape, check_invariants=False
         ).coalesce()
 
-    # Random numbers
+    # A training
+
+    def begin(self, encoder: nn.Module, seed: int) -> None:
+        """Take the encoder of rank 0, and draw random numbers of one's own for dropout."""
+        self.copy_first(encoder.state_dict().values())
+        if self.rank:
+            torch.manual_seed(int(np.random.default_rng([seed, self.rank]).integers(2**63)))
 
     @contextmanager
     def same_draws(self, device: torch.device) -> Iterator[None]:

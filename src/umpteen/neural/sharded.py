@@ -171,6 +171,11 @@ class ShardedHead(SettledHead):
                 "each label: wrap the whole network in DistributedDataParallel, or use one of the "
                 "heads Full, Sampling and Adversarial"
             )
+        if not self.ranks.are_many:
+            raise ParameterError(
+                "a head is sharded among several processes, but this one is alone: start them with "
+                "torchrun and call torch.distributed.init_process_group, or use head.shard()"
+            )
         if self.ranks.world > self.n_labels:
             raise ParameterError(
                 f"{self.n_labels:,} labels cannot be divided among {self.ranks.world:,} processes: "
