@@ -5,6 +5,9 @@ a plain head, or with a classifier, in this process.
 """
 
 import os
+import re
+import socket
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -197,16 +200,38 @@ def raised(act):
     return None
 
 
-def _rank(rank, folder):
+def programs():
+    """Those of the guide."""
+    guide = (Path(__file__).parents[2] / "docs" / "neural.md").read_text("utf-8")
+    return re.findall(r"```py\n(.*?)```", guide.partition("## Several processes")[2], re.DOTALL)
+
+
+def run_programs(rank, folder):
+    """Run the guide's programs as torchrun does; the first one starts the process group."""
+    fitting, loop = programs()
+    X, _, y = samples()
+    inside = {"X": X[:60], "y": y[:60], "encoder": torch.nn.Linear(4, 64), "n_labels": N_LABELS}
+    inside["loader"] = [(torch.randn(5 + rank, 4), torch.arange(5 + rank))] * 2
+    os.chdir(folder)
+    exec(fitting, inside)
+    exec(loop, inside)
+    return inside["best"].shape, type(inside["plain"]).__name__
+
+
+def _rank(rank, folder, port):
     torch.set_num_threads(1)
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    os.environ |= {
+        "GLOO_SOCKET_IFNAME": "lo", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+        "RANK": str(rank), "WORLD_SIZE": "2",
+    }  # fmt: skip
+    told = run_programs(rank, folder)
     share = half_of(rank)
     found = {name: train_head(name, share, is_rank=True) for name in CASES}
     found["options"] = options_of_forward(lambda rows: rows[:1] if rank == 0 else rows[1:])
     for name in (*CLASSIFIERS, "noise", "dropout"):
         is_saved = name == "sampling" and rank == 0
-        found[name + "-fit"] = train_classifier(name, f"{folder}/model" if is_saved else None)
+        found[name + "-fit"] = train_classifier(name, f"{folder}/sampling" if is_saved else None)
+    found["programs"] = told
     found["mistakes"] = mistakes(rank)
     torch.save(found, f"{folder}/{rank}.pt")
     dist.barrier()
@@ -216,9 +241,12 @@ def _rank(rank, folder):
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
-    torch.multiprocessing.spawn(_rank, (str(folder),), nprocs=2)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.multiprocessing.spawn(_rank, (str(folder), port), nprocs=2)
     found = [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in (0, 1)]
-    found[0]["model"] = folder / "model"
+    found[0]["folder"] = folder
     return found
 
 
@@ -324,9 +352,16 @@ def test_dropout_still_learns(ranks):
 
 def test_a_model_of_two_ranks_is_loaded_by_one_process(ranks):
     model, X, _ = classifier("sampling")
-    loaded = um.load(ranks[0]["model"])
+    loaded = um.load(ranks[0]["folder"] / "sampling")
     assert type(loaded) is type(model)
     assert loaded.predict_topk(X, 5) == ranks[0]["sampling-fit"]["answers"]
+
+
+def test_the_programs_of_the_guide_run(ranks):
+    for rank, n_samples in enumerate((5, 6)):
+        assert ranks[rank]["programs"] == ((n_samples, 5), "FullHead")
+    model = um.load(ranks[0]["folder"] / "model")
+    assert model.predict_topk(samples()[0], 3).labels.shape == (121, 3)
 
 
 # Mistakes: no rank waits for another that has given up

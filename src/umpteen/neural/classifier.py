@@ -62,7 +62,8 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
     Sparse rows are scaled to length 1; dense features and the channels of images are standardised
     to mean 0 and deviation 1. Training uses one thread, so that the same seed gives the same bits
     for any `n_jobs`, which is for prediction. On a GPU, training is in half precision, and bits may
-    differ.
+    differ. Under `torch.distributed`, all ranks call `fit` with the same samples and train one
+    network: each takes its share of every batch and of the head's labels.
 
     Parameters
     ----------

@@ -103,7 +103,8 @@ class Ranks:
     def together(self, check: Callable[[], tuple[Answer, Sequence[int]]]) -> Any:
         """Return the answer of `check`, and the numbers that it gave on each rank, `(world, m)`.
 
-        If it raises an error on one rank, all ranks raise one, so that none waits for ever.
+        They are four at most. If it raises an error on one rank, all ranks raise one, so that none
+        waits for ever.
         """
         problem, answer, numbers = None, None, [0, 0, 0, 0]
         try:
@@ -130,36 +131,8 @@ class Ranks:
             for tensor in tensors:
                 dist.broadcast(tensor.detach(), src=0)
 
-    @torch.no_grad()
-    def take_rows(self, table: Tensor) -> Tensor:
-        """Return this rank's rows of the table that rank 0 has, in memory of their own."""
-        if self.rank == 0:
-            for rank in range(1, self.world):
-                dist.send(table[Ranks(rank, self.world).labels].contiguous(), dst=rank)
-            return table[self.labels].clone(memory_format=torch.contiguous_format)
-        rows = table.new_empty(self.n_held(len(table)), *table.shape[1:])
-        dist.recv(rows, src=0)
-        return rows
-
-    @torch.no_grad()
-    def whole_table(self, rows: Tensor, n_labels: int) -> Tensor:
-        """Return the table of which each rank has its rows."""
-        table = rows.new_empty(n_labels, *rows.shape[1:])
-        for rank in range(self.world):
-            held = Ranks(rank, self.world)
-            theirs = rows.detach() if rank == self.rank else rows.new_empty(
-                held.n_held(n_labels), *rows.shape[1:]
-            )  # fmt: skip
-            dist.broadcast(theirs.contiguous(), src=rank)
-            table[held.labels] = theirs
-        return table
-
     def gather(self, rows: Tensor, sizes: Sequence[int]) -> Tensor:
-        """Return the rows of all ranks, which have these many, one after the other.
-
-        Gradients are those of the ranks' mean, as `DistributedDataParallel` makes it: of the sum
-        over ranks times their number.
-        """
+        """Return the rows of all ranks, which have these many, one after the other."""
         gathered: Tensor = Gathered.apply(rows, self.rank, tuple(sizes))
         return gathered
 
@@ -170,9 +143,9 @@ class Ranks:
 
     def logsumexp(self, logits: Tensor) -> Tensor:
         """Return the logarithm of the sum of exponentials over the columns of all ranks, `(n,)`."""
-        highest = logits.detach().amax(1) if logits.shape[1] else logits.new_full(
-            (len(logits),), -torch.inf
-        )  # fmt: skip
+        highest = logits.new_full((len(logits),), -torch.inf)
+        if logits.shape[1]:  # of sampled labels, none may be here
+            highest = logits.detach().amax(1)
         dist.all_reduce(highest, dist.ReduceOp.MAX)
         return highest + self.total((logits - highest[:, None]).exp().sum(1)).log()
 
@@ -190,33 +163,6 @@ class Ranks:
         found = score(here.nonzero()[:, 0], labels[here][:, None] // self.world)
         return self.total(found.new_zeros(labels.shape).masked_scatter(here, found[:, 0]))
 
-    @torch.no_grad()
-    def average_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Average gradients over the ranks; sparse ones stay sparse."""
-        if not self.are_many:
-            return
-        learned = [each for each in parameters if each.grad is not None]
-        gradients: list[Any] = [each.grad for each in learned]
-        dense = [each for each in gradients if not each.is_sparse]
-        if dense:
-            flat = torch.cat([each.flatten() for each in dense])
-            dist.all_reduce(flat)
-            flat /= self.world
-            for gradient, mean in zip(dense, flat.split([x.numel() for x in dense]), strict=True):
-                gradient.copy_(mean.view_as(gradient))
-        for parameter, gradient in zip(learned, gradients, strict=True):
-            if gradient.is_sparse:
-                parameter.grad = self._mean_of_sparse(gradient.coalesce())
-
-    def _mean_of_sparse(self, gradient: Tensor) -> Tensor:
-        rows, values = gradient.indices()[0], gradient.values()
-        _, table = self.together(lambda: (None, [len(rows)]))
-        sizes = [row[0] for row in table]
-        indices, values = self.gather(rows, sizes), self.gather(values, sizes) / self.world
-        return torch.sparse_coo_tensor(
-            indices[None], values, gradient.shape, check_invariants=False
-        ).coalesce()
-
     # A training
 
     def begin(self, encoder: nn.Module, seed: int) -> None:
@@ -229,12 +175,9 @@ class Ranks:
     def same_draws(self, device: torch.device) -> Iterator[None]:
         """Draw the numbers of rank 0 in the block; after it, each rank goes on with its own."""
         mine = generator_states(device)
-        states = {
-            name: torch.from_numpy(state).to(message_device()) for name, state in mine.items()
-        }
-        states = {name: state.clone() for name, state in states.items()}
+        states = {name: torch.tensor(each, device=message_device()) for name, each in mine.items()}
         self.copy_first(states.values())
-        set_generator_states({name: state.cpu().numpy() for name, state in states.items()}, device)
+        set_generator_states({name: each.cpu().numpy() for name, each in states.items()}, device)
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from umpteen.errors import ParameterError
 from umpteen.neural.head import Head, reduced
 from umpteen.neural.ranks import Ranks
 from umpteen.neural.settled import SettledHead
+from umpteen.neural.tables import cut_tables, join_tables
 from umpteen.neural.targets import Targets
 from umpteen.neural.topk import best_labels, padded
 
@@ -55,8 +56,7 @@ class ShardedHead(SettledHead):
         self.loss_name, self.has_noise = head.loss_name, head.has_noise
         self._check(head)
         self.ranks.copy_first(head.buffers())
-        for name, parameter in list(head.named_parameters()):
-            _replace(head, name, self.ranks.take_rows(parameter))
+        cut_tables(head, self.ranks)
         self.part: Any = head
 
     def settings(self) -> dict[str, Any]:
@@ -122,8 +122,7 @@ class ShardedHead(SettledHead):
     def unshard(self) -> Head:
         """Return the plain head with the rows of all ranks, a copy, on each rank."""
         whole: Head = deepcopy(self.part)
-        for name, parameter in list(whole.named_parameters()):
-            _replace(whole, name, self.ranks.whole_table(parameter, self.n_labels))
+        join_tables(whole, self.n_labels, self.ranks)
         return whole.train(self.training)
 
     def fit_noise(self, features: Tensor, labels: Any, **options: Any) -> Self:
@@ -181,21 +180,13 @@ class ShardedHead(SettledHead):
                 f"{self.n_labels:,} labels cannot be divided among {self.ranks.world:,} processes: "
                 "use at most as many processes as there are labels"
             )
-        shapes = {name: tuple(each.shape) for name, each in head.state_dict().items()}
-        self.ranks.check_same(
-            {"the head": type(head).__name__, "its loss": self.loss_name, "its weights": shapes},
-            "make the same head on every rank",
-        )
-
-
-def _replace(head: nn.Module, path: str, rows: Tensor) -> None:
-    """Give a parameter other rows."""
-    *modules, name = path.split(".")
-    module = head.get_submodule(".".join(modules))
-    learned = getattr(module, name).requires_grad
-    setattr(module, name, nn.Parameter(rows, requires_grad=learned))
-    if isinstance(module, nn.Embedding):
-        module.num_embeddings = len(rows)
+        facts = {
+            "the head": type(head).__name__,
+            "the loss of the head": self.loss_name,
+            "the settings of the head": head.settings() if isinstance(head, SettledHead) else {},
+            "the list of weights": {name: [*each.shape] for name, each in head.named_parameters()},
+        }
+        self.ranks.check_same(facts, "make the same head on every rank")
 
 
 def _gathered(targets: Targets, table: list[list[int]], ranks: Ranks) -> Targets:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.neural.checkpoint import Keeper
+from umpteen.neural.gradients import average_gradients
 from umpteen.neural.optimizers import clip_gradients, rate_factor, set_rate
 from umpteen.neural.run import Run
 from umpteen.progress import Bar
@@ -122,7 +123,7 @@ def _learn(run: Run, loss: Tensor, settings: Settings) -> None:
         optimizer.zero_grad()
     loss.backward()
     common, sharded = run.parameters()
-    run.ranks.average_gradients(common)
+    average_gradients(common, run.ranks)
     if settings.clip is not None:
         clip_gradients(common, settings.clip, sharded, run.ranks)
     for optimizer in run.optimizers:
