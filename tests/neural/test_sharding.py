@@ -19,9 +19,10 @@ from scipy.sparse import csr_matrix, random_array
 from torch.nn.parallel import DistributedDataParallel
 
 import umpteen as um
-from umpteen.errors import LabelsError, ParameterError, RanksError, UmpteenError
+from umpteen.errors import LabelsError, ModelPathError, ParameterError, RanksError, UmpteenError
 from umpteen.multihead import LabelCode
-from umpteen.neural import MLP, Bag, RowAdam, ShardedHead, blueprint
+from umpteen.neural import MLP, Bag, Conv, ResNet, RowAdam, ShardedHead, SparseRows, blueprint
+from umpteen.neural.checkpoint import Keeper
 
 DIM, N_LABELS, N_SAMPLES = 6, 23, 9  # neither is divided by two
 heads = um.neural.heads
@@ -148,8 +149,9 @@ def classifier(name):
 CLASSIFIERS = ["sets", "sgd", "sampling", "adversarial"]
 
 
-def train_classifier(name, folder=None):
+def train_classifier(name, folder=None, **parameters):
     model, X, Y = classifier(name)
+    model.set_params(**parameters)
     watched = []
     model.fit(X, Y, watch=lambda now: watched.append(now.predict_topk(X[:5], 2).labels))
     if folder is not None:
@@ -179,7 +181,7 @@ def mistakes(rank):
         "other data": raised(lambda: um.NeuralClassifier().fit(X, np.roll(y, rank))),
         "settings": raised(lambda: um.NeuralClassifier(epochs=1 + rank).fit(X, Y)),
         "product": raised(lambda: um.NeuralClassifier(head="product").fit(X, y)),
-        "checkpoint": raised(lambda: um.NeuralClassifier(checkpoint="run").fit(X, Y)),
+        "checkpoint": raised(lambda: um.NeuralClassifier(checkpoint="model").fit(X, Y)),
         "still there": float(head(x, torch.arange(3)).detach()),
     }
 
@@ -190,6 +192,29 @@ def other_rank(head):
     settings = head.get_extra_state()
     head.ranks = type(head.ranks)(1 - head.ranks.rank, 2)
     return {**state, "_extra_state": settings}
+
+
+class StoppedError(UmpteenError):
+    pass
+
+
+def interrupted(rank, folder, n_saves):
+    """Stop both ranks when rank 1 is about to write a checkpoint that rank 0 has; continue."""
+    save, count = Keeper.save, [0]
+
+    def stopping(keeper, run):
+        count[0] += 1
+        if count[0] < n_saves or rank == 0:
+            save(keeper, run)
+        if count[0] == n_saves:
+            raise StoppedError
+
+    Keeper.save = stopping
+    settings = {"checkpoint": f"{folder}/run", "recipe__checkpoint_every": 0}
+    problem = raised(lambda: train_classifier("dropout", **settings))
+    Keeper.save = save
+    torch.manual_seed(rank)
+    return problem, train_classifier("dropout", checkpoint=settings["checkpoint"])
 
 
 def raised(act):
@@ -232,6 +257,7 @@ def _rank(rank, folder, port):
         is_saved = name == "sampling" and rank == 0
         found[name + "-fit"] = train_classifier(name, f"{folder}/sampling" if is_saved else None)
     found["programs"] = told
+    found["stopped"], found["continued"] = interrupted(rank, folder, n_saves=8)
     found["mistakes"] = mistakes(rank)
     torch.save(found, f"{folder}/{rank}.pt")
     dist.barrier()
@@ -346,6 +372,16 @@ def test_all_ranks_end_with_the_same_bits(name, ranks):
         assert weights.tobytes() == second["weights"][key].tobytes(), key
 
 
+def test_an_interrupted_training_ends_in_the_same_bits(ranks):
+    for rank in ranks:
+        assert isinstance(rank["stopped"], StoppedError)
+        whole, continued = rank["dropout-fit"], rank["continued"]
+        assert continued["history"] == whole["history"]
+        assert continued["answers"] == whole["answers"]
+        for key, weights in whole["weights"].items():
+            assert continued["weights"][key].tobytes() == weights.tobytes(), key
+
+
 def test_dropout_still_learns(ranks):
     assert ranks[0]["dropout-fit"]["score"] > 0.4
 
@@ -370,8 +406,8 @@ def test_the_programs_of_the_guide_run(ranks):
 @pytest.mark.parametrize(
     ("what", "kinds", "match"),
     [
-        ("a label", (RanksError, LabelsError), "rank 1 refused|99 was given"),
-        ("NaN", (RanksError, UmpteenError), "rank 1 refused|NaN"),
+        ("a label", (RanksError, LabelsError), "rank 1 raised|99 was given"),
+        ("NaN", (RanksError, UmpteenError), "rank 1 raised|NaN"),
         ("no head", (ParameterError,) * 2, "ProductHead cannot be sharded.*DistributedDataP"),
         ("few labels", (ParameterError,) * 2, "1 labels cannot be divided among 2 processes"),
         ("two heads", (RanksError,) * 2, "the same head on every rank"),
@@ -382,7 +418,7 @@ def test_the_programs_of_the_guide_run(ranks):
         ("other data", (RanksError,) * 2, "the checksum of X and Y.*same on every rank"),
         ("settings", (RanksError,) * 2, "the list of parameters"),
         ("product", (ParameterError,) * 2, "ProductHead cannot be sharded"),
-        ("checkpoint", (ParameterError,) * 2, "checkpoint='run' is not possible on 2 processes"),
+        ("checkpoint", (ModelPathError,) * 2, "which 2 processes did not write"),
     ],
 )
 def test_mistakes_are_refused_on_all_ranks(what, kinds, match, ranks):
@@ -394,6 +430,20 @@ def test_mistakes_are_refused_on_all_ranks(what, kinds, match, ranks):
 def test_after_mistakes_training_can_go_on(ranks):
     first, second = (each["mistakes"]["still there"] for each in ranks)
     assert first == second > 0
+
+
+@pytest.mark.parametrize(
+    "encoder", [Bag(5, 3, residual=True), MLP(5, 3), Conv((1, 14, 14)), ResNet((3, 8, 8))]
+)
+def test_a_rank_may_be_left_without_samples(encoder):
+    """The last batch of an epoch may be smaller than the number of ranks."""
+    empty = torch.zeros(0, dtype=torch.int64)
+    rows = SparseRows(torch.zeros(1, dtype=torch.int64), empty, empty.float())
+    n_features = 5 if isinstance(encoder, MLP) else int(np.prod(getattr(encoder, "image_shape", 0)))
+    features = encoder(rows if isinstance(encoder, Bag) else torch.zeros(0, n_features))
+    assert features.shape == (0, encoder.out_features)
+    features.sum().backward()
+    assert all(torch.isfinite(dense(each.grad)).all() for each in encoder.parameters())
 
 
 def test_one_sharded_head_needs_a_group():

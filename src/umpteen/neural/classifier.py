@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, vstack
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
-from umpteen.errors import FeaturesError, ParameterError
+from umpteen.errors import FeaturesError
 from umpteen.neural.augmentation import Augmentation
 from umpteen.neural.blueprints import ENCODERS, Blueprint, as_blueprint
 from umpteen.neural.checkpoint import Keeper, arrays_of
@@ -27,6 +27,7 @@ from umpteen.neural.heads import HEADS
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
+from umpteen.neural.rank_checkpoints import RankKeeper
 from umpteen.neural.ranks import Ranks
 from umpteen.neural.recipe import NetworkRecipe, upgrade_from_1, upgrade_from_2
 from umpteen.neural.run import Run
@@ -331,17 +332,13 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         seed, recipe = ranks.first(check_seed(self.random_state)), self._used_recipe()
         if self.checkpoint is None:
             return seed, Keeper(None, recipe.checkpoint_every)
-        if ranks.are_many:
-            raise ParameterError(
-                f"checkpoint={self.checkpoint!r} is not possible on {ranks.world} processes, which "
-                "have other rows of the head each: leave it out, or train in one process"
-            )
         checked, labels = self._check_fit_input(X, Y)
         settings = deciding_settings(self, _NOT_OF_TRAINING, seed)
         settings["recipe"] = replace(recipe, checkpoint_every=0)
-        keeper = Keeper(
+        arguments = (
             Path(self.checkpoint), recipe.checkpoint_every, fingerprint(checked, labels, settings)
-        )
+        )  # fmt: skip
+        keeper = RankKeeper(*arguments, ranks) if ranks.are_many else Keeper(*arguments)
         return seed if keeper.found is None else keeper.found.seed, keeper
 
     def _check_ranks(

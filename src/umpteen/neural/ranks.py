@@ -120,7 +120,7 @@ class Ranks:
         table = torch.stack(found).tolist()
         failed = [rank for rank, (has_failed, *_) in enumerate(table) if has_failed]
         if failed:
-            raise RanksError(f"rank {failed[0]} refused its batch: its own message says why")
+            raise RanksError(f"rank {failed[0]} raised an error: its own message says why")
         return answer, [row[1:] for row in table]
 
     # Tensors
