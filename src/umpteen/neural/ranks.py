@@ -143,11 +143,10 @@ class Ranks:
 
     def logsumexp(self, logits: Tensor) -> Tensor:
         """Return the logarithm of the sum of exponentials over the columns of all ranks, `(n,)`."""
-        highest = logits.new_full((len(logits),), -torch.inf)
-        if logits.shape[1]:  # of sampled labels, none may be here
-            highest = logits.detach().amax(1)
+        here = logits.logsumexp(1)  # -inf if no column is here
+        highest = here.detach().clone()
         dist.all_reduce(highest, dist.ReduceOp.MAX)
-        return highest + self.total((logits - highest[:, None]).exp().sum(1)).log()
+        return highest + self.total((here - highest).exp()).log()
 
     def own(self, values: Tensor, sizes: Sequence[int]) -> Tensor:
         """Return this rank's part of what all ranks have computed; the loss is the ranks' mean."""
