@@ -4,6 +4,7 @@ The ranks are started once and write down what they found; each test compares a 
 a plain head, or with a classifier, in this process.
 """
 
+import faulthandler
 import os
 import re
 import socket
@@ -178,6 +179,7 @@ def mistakes(rank):
         "noise": raised(lambda: head.fit_noise(x, torch.arange(3))),
         "other rank": raised(lambda: head.load_state_dict(other_rank(head))),
         "less data": raised(lambda: um.NeuralClassifier().fit(X[half:], Y[half:])),
+        "bad data": raised(lambda: um.NeuralClassifier().fit(X, y - 99 * rank)),
         "other data": raised(lambda: um.NeuralClassifier().fit(X, np.roll(y, rank))),
         "settings": raised(lambda: um.NeuralClassifier(epochs=1 + rank).fit(X, Y)),
         "product": raised(lambda: um.NeuralClassifier(head="product").fit(X, y)),
@@ -244,6 +246,7 @@ def run_programs(rank, folder):
 
 
 def _rank(rank, folder, port):
+    faulthandler.dump_traceback_later(400, exit=True)  # rather than wait for ever
     torch.set_num_threads(1)
     os.environ |= {
         "GLOO_SOCKET_IFNAME": "lo", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
@@ -415,6 +418,7 @@ def test_the_programs_of_the_guide_run(ranks):
         ("noise", (ParameterError,) * 2, "draws no negatives"),
         ("other rank", (ParameterError,) * 2, "'rank': 1"),
         ("less data", (RanksError,) * 2, r"the shape of X is \(121, 30\) on rank 0, but \(61, 30"),
+        ("bad data", (RanksError, LabelsError), "rank 1 raised|negative|-99"),
         ("other data", (RanksError,) * 2, "the checksum of X and Y.*same on every rank"),
         ("settings", (RanksError,) * 2, "the list of parameters"),
         ("product", (ParameterError,) * 2, "ProductHead cannot be sharded"),

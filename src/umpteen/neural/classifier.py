@@ -161,10 +161,10 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         check_parameters(self)
         check_decoder(self.decoder, is_single_label(Y))
         device, ranks = find_device(self.device), Ranks.here()  # before an earlier fit is forgotten
+        self._check_ranks(ranks, X, Y, watch is not None)
         seed, keeper = self._seed_and_keeper(X, Y, ranks)
         image_shape = image_shape_of(X)
         X, labels = self._check_fit(X, Y)
-        self._check_ranks(ranks, X, labels, seed, watch is not None)
         self._choose_modules(X, image_shape, labels)
         labelled = np.flatnonzero(np.diff(labels.indptr))
         samples = Samples(
@@ -341,19 +341,20 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         keeper = RankKeeper(*arguments, ranks) if ranks.are_many else Keeper(*arguments)
         return seed if keeper.found is None else keeper.found.seed, keeper
 
-    def _check_ranks(
-        self, ranks: Ranks, X: Features, labels: csr_matrix, seed: int, watched: bool
-    ) -> None:
+    def _check_ranks(self, ranks: Ranks, X: Any, Y: Any, watched: bool) -> None:
         """Refuse ranks that were not given the same: each takes its share of the samples itself."""
         if not ranks.are_many:
             return
-        settings = deciding_settings(self, _NOT_OF_TRAINING, seed)
+        (checked, labels), _ = ranks.together(lambda: (self._check_fit_input(X, Y), []))
+        settings = deciding_settings(self, _NOT_OF_TRAINING, seed=0)
+        del settings["random_state"]  # the seed is that of rank 0
         facts = {
-            "the shape of X": X.shape,
+            "the shape of X": checked.shape,
             "the shape of Y": labels.shape,
-            "the checksum of X and Y": fingerprint(X, labels, {}),
+            "the checksum of X and Y": fingerprint(checked, labels, {}),
             "the list of parameters": repr(settings),
-            "whether watch is given": watched,
+            "whether there is a checkpoint": self.checkpoint is not None,
+            "whether there is a watch": watched,
         }
         ranks.check_same(facts, "call fit with the same on every rank, which takes its own share")
 
