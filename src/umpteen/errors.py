@@ -124,5 +124,12 @@ class ClusterMemoryError(ClusterError, MemoryError):
     """The cluster has too little memory or disk space; the message says how to get more."""
 
 
+class RanksError(UmpteenError, ValueError):
+    """Processes that train one network together do not agree: the message says in what.
+
+    Under `torch.distributed`, all ranks run the same program with the same data and settings.
+    """
+
+
 class RebuildDueWarning(UserWarning):
     """Many labels or words were added after the last `fit`, so it is time to fit again."""

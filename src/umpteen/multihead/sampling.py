@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,9 @@ from umpteen.neural import Targets
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.head import softmax_or_bce
 from umpteen.neural.losses import cross_entropy, precise
+from umpteen.neural.ranks import Ranks
 from umpteen.neural.sizes import check_room
+from umpteen.neural.split import SplitLogits
 from umpteen.neural.topk import best_by_blocks
 from umpteen.validation import check_count
 
@@ -85,16 +87,40 @@ class SamplingHead(CodedHead):
         return self.code.lengths[1]
 
     def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
+        found = self._candidates(targets)
         if self.sampling == "own":
-            return self._own_groups(features, self.places(targets.classes), smoothing)
+            samples = torch.arange(len(features), device=features.device)
+            logits = self._row_logits(features, samples, found.labels)
+            return cross_entropy(logits, found.columns, smoothing, found.exists)
+        logits = self._logits(features, found.labels)
+        exists = found.exists.expand_as(logits)
         if self.loss_name == "softmax":
-            logits, exists, columns = self._shared(features, targets.classes)
-            return cross_entropy(logits, columns, smoothing, exists)
-        logits, exists, columns = self._shared(features, targets.labels)
+            return cross_entropy(logits, found.columns, smoothing, exists)
         truth = torch.zeros_like(logits)
-        truth[targets.rows, columns] = 1
+        truth[targets.rows, found.columns] = 1
         entries = binary_cross_entropy_with_logits(logits, truth, reduction="none")
         return entries.masked_fill(~exists, 0).sum(1) / exists.sum(1).clamp(min=1)
+
+    def losses_of_share(
+        self, features: Tensor, targets: Targets, smoothing: float, ranks: Ranks
+    ) -> Tensor:
+        """Return what `losses` returns, if each rank has the rows of some labels."""
+        with ranks.same_draws(features.device):
+            found = self._candidates(targets)
+        if self.sampling == "own":
+            logits = ranks.scores(
+                found.labels, lambda samples, rows: self._row_logits(features, samples, rows)
+            )
+            return cross_entropy(logits, found.columns, smoothing, found.exists)
+        here = found.exists & ranks.holds(found.labels)
+        logits = self._logits(features, found.labels[here] // ranks.world)
+        held, columns = here[found.columns], here.cumsum(0) - 1
+        split = SplitLogits(
+            logits, targets.rows[held], columns[found.columns[held]], int(found.exists.sum()), ranks
+        )
+        if self.loss_name == "softmax":
+            return split.softmax(smoothing)
+        return split.bce() / max(1, split.n_columns)
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
         """Set the biases to the log-odds of the labels' frequencies; return the head itself.
@@ -112,29 +138,45 @@ class SamplingHead(CodedHead):
             scores = features @ self.table.weight[first:last].T
             return scores if self.bias is None else scores + self.bias.weight[first:last, 0]
 
-        return best_by_blocks(score, len(features), self.n_labels, k)
+        return best_by_blocks(score, len(features), len(self.table.weight), k)
 
-    def _shared(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits of shared groups, which of them exist, and the columns of `labels` in them.
+    def best_of_share(self, features: Tensor, k: int, ranks: Ranks) -> tuple[Tensor, Tensor]:
+        """Return the best rows of this rank, and their scores."""
+        return self.best_of(features, k)
 
-        FastSampling of Algorithm 4. The last group may be smaller, and a graph that is compiled
-        has as many columns as if each label had a group of its own.
+    def _logits(self, features: Tensor, rows: Tensor) -> Tensor:
+        """Of all samples with the same rows of the table, `(n, m)`."""
+        logits = precise(features @ self.table(rows).T)
+        return logits if self.bias is None else logits + self.bias(rows)[:, 0]
+
+    def _row_logits(self, features: Tensor, samples: Tensor, rows: Tensor) -> Tensor:
+        """Of some samples, each with its own rows of the table, `(pairs, m)` like `rows`."""
+        logits = row_products(features, self.table.weight, samples, rows, sparse=self.table.sparse)
+        return logits if self.bias is None else logits + self.bias(rows)[..., 0]
+
+    def _candidates(self, targets: Targets) -> "_Candidates":
+        if self.sampling == "own":
+            return self._own_groups(self.places(targets.classes))
+        one_class = self.loss_name == "softmax"
+        return self._shared_groups(self.places(targets.classes if one_class else targets.labels))
+
+    def _shared_groups(self, places: Tensor) -> "_Candidates":
+        """FastSampling of Algorithm 4.
+
+        The last group may be smaller, and a graph that is compiled has as many columns as if each
+        label had a group of its own.
         """
-        places = self.places(labels)
-        groups, is_used = self._shared_groups(places)
+        groups, is_used = self._drawn_groups(places)
         inner = torch.arange(self.group_size, device=groups.device)
         candidates = groups[:, None] * self.group_size + inner
         exists = ((candidates < self.n_labels) & is_used[:, None]).flatten()
-        chosen = self.labels(candidates.flatten().clamp(max=self.n_labels - 1))
-        logits = precise(features @ self.table(chosen).T)
-        if self.bias is not None:
-            logits = logits + self.bias(chosen)[:, 0]
+        labels = self.labels(candidates.flatten().clamp(max=self.n_labels - 1))
         slots = torch.zeros(self.n_groups, dtype=torch.int64, device=groups.device)
         slots[groups] = torch.arange(len(groups), device=groups.device)
         columns = slots[places // self.group_size] * self.group_size + places % self.group_size
-        return logits, exists.expand_as(logits), columns
+        return _Candidates(labels, exists, columns)
 
-    def _shared_groups(self, places: Tensor) -> tuple[Tensor, Tensor]:
+    def _drawn_groups(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """The groups of these places, and `n_random` others, and which of them are used."""
         luck = torch.rand(self.n_groups, device=places.device)
         luck[places // self.group_size] = 2.0
@@ -145,18 +187,19 @@ class SamplingHead(CodedHead):
         groups = luck.topk(n_most).indices
         return groups, torch.arange(n_most, device=groups.device) < n_used
 
-    def _own_groups(self, features: Tensor, places: Tensor, smoothing: float) -> Tensor:
+    def _own_groups(self, places: Tensor) -> "_Candidates":
         own = places[:, None] // self.group_size
         others = distinct_others(own, self.n_groups, min(self.n_random, self.n_groups - 1))
         groups = torch.cat([own, others], dim=1)  # (n, 1 + n_random), the true one first
         inner = torch.arange(self.group_size, device=groups.device)
         all_places = (groups[:, :, None] * self.group_size + inner).flatten(1)
-        exists = all_places < self.n_labels
         labels = self.labels(all_places.clamp(max=self.n_labels - 1))
-        samples = torch.arange(len(features), device=labels.device)
-        logits = row_products(
-            features, self.table.weight, samples, labels, sparse=self.table.sparse
-        )
-        if self.bias is not None:
-            logits = logits + self.bias(labels)[..., 0]
-        return cross_entropy(logits, places % self.group_size, smoothing, exists)
+        return _Candidates(labels, all_places < self.n_labels, places % self.group_size)
+
+
+class _Candidates(NamedTuple):
+    """Labels that a step compares, and the columns of the relevant ones among them."""
+
+    labels: Tensor  # (m,), or (n, m) if each sample has its own
+    exists: Tensor  # the same
+    columns: Tensor  # (pairs,), or (n,)

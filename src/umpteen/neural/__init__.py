@@ -19,6 +19,7 @@ from umpteen.neural.inputs import SparseRows  # noqa: E402
 from umpteen.neural.recipe import NetworkRecipe  # noqa: E402
 from umpteen.neural.resnet import ResNet  # noqa: E402
 from umpteen.neural.row_adam import RowAdam  # noqa: E402
+from umpteen.neural.sharded import ShardedHead  # noqa: E402
 from umpteen.neural.targets import Targets  # noqa: E402
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ResNet",
     "Residual",
     "RowAdam",
+    "ShardedHead",
     "SparseRows",
     "Targets",
     "blueprint",

@@ -27,6 +27,8 @@ from umpteen.neural.heads import HEADS
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
+from umpteen.neural.rank_checkpoints import RankKeeper
+from umpteen.neural.ranks import Ranks
 from umpteen.neural.recipe import NetworkRecipe, upgrade_from_1, upgrade_from_2
 from umpteen.neural.run import Run
 from umpteen.neural.samples import Samples, split
@@ -61,7 +63,8 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
     Sparse rows are scaled to length 1; dense features and the channels of images are standardised
     to mean 0 and deviation 1. Training uses one thread, so that the same seed gives the same bits
     for any `n_jobs`, which is for prediction. On a GPU, training is in half precision, and bits may
-    differ.
+    differ. Under `torch.distributed`, all ranks call `fit` with the same samples and train one
+    network: each takes its share of every batch and of the head's labels.
 
     Parameters
     ----------
@@ -157,14 +160,15 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         """
         check_parameters(self)
         check_decoder(self.decoder, is_single_label(Y))
-        device = find_device(self.device)  # before an earlier fit is forgotten
-        seed, keeper = self._seed_and_keeper(X, Y)
+        device, ranks = find_device(self.device), Ranks.here()  # before an earlier fit is forgotten
+        self._check_ranks(ranks, X, Y, watch is not None)
+        seed, keeper = self._seed_and_keeper(X, Y, ranks)
         image_shape = image_shape_of(X)
         X, labels = self._check_fit(X, Y)
         self._choose_modules(X, image_shape, labels)
         labelled = np.flatnonzero(np.diff(labels.indptr))
         samples = Samples(
-            X, labels[:, self.seen_labels_], self.inputs_, device, self._augmentation()
+            X, labels[:, self.seen_labels_], self.inputs_, device, self._augmentation(), ranks
         )
         if len(labelled) < len(samples):
             samples = samples.choose(labelled)
@@ -204,14 +208,17 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         watch: Callable[[Self], object] | None,
     ) -> Run:
         recipe, k = self._used_recipe(), min(self.labels_per_sample_, _MOST_VALIDATED)
+        ranks = samples.ranks
         training, validation = split(samples, recipe.validation_fraction, settings.seed, k)
         network = self._build()
         network.head.init_bias(training.Y.getnnz(axis=0), len(training))
+        network.head = network.head.shard()
         network.to(samples.device)
+        ranks.begin(network.encoder, settings.seed)
         optimizers = make_optimizers(
             network, recipe.optimizer, settings.learning_rate, recipe.weight_decay
         )
-        run = Run(network, optimizers)
+        run = Run(network, optimizers, ranks=ranks)
         keeper.begin(run, settings.seed, samples.device)
         total = settings.epochs * training.n_batches(settings.batch_size)
 
@@ -220,14 +227,15 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
                 watch(copy(self)._take(run))
             training.refresh_noise(run.network, run.counters)
 
-        with progress_bar("Training", total, verbose=self.verbose) as bar:
+        verbose = self.verbose if ranks.rank == 0 else False
+        with progress_bar("Training", total, verbose=verbose) as bar:
             train(run, training, validation, settings, keeper, bar, tell)
         return run
 
     def _take(self, run: Run) -> Self:
         """Be the classifier that a run has come to."""
         self.history_ = {"loss": run.counters.losses, "score": run.counters.scores}
-        self._network = run.network.eval()
+        self._network = Network(run.network.encoder, run.network.head.unshard()).eval()
         self.weights_ = arrays_of(self._network.state_dict())
         self.decoder_ = None
         return self
@@ -320,17 +328,35 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
             if not all(type(side) is int for side in sides) or prod(sides) != self.n_features_in_:
                 yield f"has {self.n_features_in_} features, and images of shape {shape}"
 
-    def _seed_and_keeper(self, X: Any, Y: Any) -> tuple[int, Keeper]:
-        seed, recipe = check_seed(self.random_state), self._used_recipe()
+    def _seed_and_keeper(self, X: Any, Y: Any, ranks: Ranks) -> tuple[int, Keeper]:
+        seed, recipe = ranks.first(check_seed(self.random_state)), self._used_recipe()
         if self.checkpoint is None:
             return seed, Keeper(None, recipe.checkpoint_every)
         checked, labels = self._check_fit_input(X, Y)
         settings = deciding_settings(self, _NOT_OF_TRAINING, seed)
         settings["recipe"] = replace(recipe, checkpoint_every=0)
-        keeper = Keeper(
+        arguments = (
             Path(self.checkpoint), recipe.checkpoint_every, fingerprint(checked, labels, settings)
-        )
+        )  # fmt: skip
+        keeper = RankKeeper(*arguments, ranks) if ranks.are_many else Keeper(*arguments)
         return seed if keeper.found is None else keeper.found.seed, keeper
+
+    def _check_ranks(self, ranks: Ranks, X: Any, Y: Any, watched: bool) -> None:
+        """Refuse ranks that were not given the same: each takes its share of the samples itself."""
+        if not ranks.are_many:
+            return
+        (checked, labels), _ = ranks.together(lambda: (self._check_fit_input(X, Y), []))
+        settings = deciding_settings(self, _NOT_OF_TRAINING, seed=0)
+        del settings["random_state"]  # the seed is that of rank 0
+        facts = {
+            "the shape of X": checked.shape,
+            "the shape of Y": labels.shape,
+            "the checksum of X and Y": fingerprint(checked, labels, {}),
+            "the list of parameters": repr(settings),
+            "whether there is a checkpoint": self.checkpoint is not None,
+            "whether there is a watch": watched,
+        }
+        ranks.check_same(facts, "call fit with the same on every rank, which takes its own share")
 
     def _check_fit_input(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
         return super()._check_fit_input(flat(X), Y)

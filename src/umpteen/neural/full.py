@@ -11,7 +11,9 @@ from umpteen.errors import ParameterError
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.head import Head, softmax_or_bce
 from umpteen.neural.losses import LOSSES
+from umpteen.neural.ranks import Ranks
 from umpteen.neural.sizes import check_room, check_sizes
+from umpteen.neural.split import SplitLogits
 from umpteen.neural.targets import Targets
 from umpteen.neural.topk import best_by_blocks
 
@@ -34,7 +36,7 @@ class LinearHead(Head):
             bias = None if self.bias is None else self.bias[first:last]
             return linear(features, self.weight[first:last], bias)
 
-        return best_by_blocks(score, len(features), self.n_labels, k)
+        return best_by_blocks(score, len(features), len(self.weight), k)
 
 
 class FullHead(LinearHead):
@@ -73,6 +75,23 @@ class FullHead(LinearHead):
 
     def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
         return LOSSES[self.loss_name](self._scores(features), targets, smoothing)
+
+    def losses_of_share(
+        self, features: Tensor, targets: Targets, smoothing: float, ranks: Ranks
+    ) -> Tensor:
+        """Return what `losses` returns, if each rank has the rows of some labels."""
+        if self.loss_name == "softmax":
+            targets = Targets.of_classes(targets.classes)
+        split = SplitLogits.of_labels(self._scores(features), targets, self.n_labels, ranks)
+        if self.loss_name == "bce":
+            return split.bce()
+        if self.loss_name == "pick_all_labels":
+            return split.pick_all_labels(targets.counts)
+        return split.softmax(smoothing)
+
+    def best_of_share(self, features: Tensor, k: int, ranks: Ranks) -> tuple[Tensor, Tensor]:
+        """Return the best rows of this rank, and their scores."""
+        return self.best_of(features, k)
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
         frequencies = frequencies_of(counts, n_samples, self.n_labels)

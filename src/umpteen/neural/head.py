@@ -32,6 +32,7 @@ class Head(nn.Module, ABC):
     in_features: int
     n_labels: int
     predicts_sets: bool = False  # has `best_set`, the likeliest set of labels
+    has_noise: bool = False  # has `fit_noise`, for the negatives that it draws
     loss_name: str = ""  # label smoothing is possible where it is "softmax"
 
     @abstractmethod
@@ -67,20 +68,13 @@ class Head(nn.Module, ABC):
             step compares), for `loss="softmax"`.
         reduction : "mean" or "sum" over the samples, or "none".
         """
-        if reduction not in _REDUCTIONS:
-            raise ParameterError(f"reduction={reduction!r} is not possible: use {_REDUCTIONS}")
-        self._check_smoothing(label_smoothing)
-        rows = self._rows(features, training=True)
-        leading = features.shape[:-1]
-        targets = as_targets(labels, leading, self.n_labels, ignore_index, features.device)
+        rows, targets = self._checked(features, labels, ignore_index, label_smoothing, reduction)
         losses = self.losses(rows, targets, label_smoothing) if len(rows) else rows.sum(1)
         if targets.counted is not None:
             losses = losses.where(targets.counted, 0.0)
         if reduction == "none":
-            return losses.view(leading)
-        if reduction == "sum" or targets.counted is None:
-            return losses.sum() if reduction == "sum" else losses.sum() / max(1, len(losses))
-        return losses.sum() / targets.counted.sum().clamp(min=1)
+            return losses.view(features.shape[:-1])
+        return reduced(losses, targets, reduction)
 
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -103,10 +97,37 @@ class Head(nn.Module, ABC):
         """
         return self
 
+    def shard(self) -> "Head":
+        """Return the head with its labels divided among the ranks of `torch.distributed`.
+
+        All ranks call it, before they make an optimizer. Each then holds the rows of some labels,
+        and the weights are those of rank 0; `umpteen.neural.ShardedHead` has the rest. The head
+        itself is used up. In a process alone, nothing changes.
+        """
+        from umpteen.neural.ranks import Ranks
+        from umpteen.neural.sharded import ShardedHead
+
+        return ShardedHead(self) if Ranks.here().are_many else self
+
+    def unshard(self) -> "Head":
+        """Return a plain head with all labels; all ranks call it. This one is plain already."""
+        return self
+
     @property
     def n_parameters(self) -> int:
         """Return the number of trainable parameters."""
         return sum(each.numel() for each in self.parameters() if each.requires_grad)
+
+    def _checked(
+        self, features: Tensor, labels: Any, ignore_index: int, smoothing: float, reduction: str
+    ) -> tuple[Tensor, Targets]:
+        """The arguments of `forward` as features `(n, in_features)` and their targets."""
+        if reduction not in _REDUCTIONS:
+            raise ParameterError(f"reduction={reduction!r} is not possible: use {_REDUCTIONS}")
+        self._check_smoothing(smoothing)
+        rows = self._rows(features, training=True)
+        leading = features.shape[:-1]
+        return rows, as_targets(labels, leading, self.n_labels, ignore_index, features.device)
 
     def _rows(self, features: Tensor, *, training: bool = False) -> Tensor:
         """Features of any leading shape as `(n, in_features)`."""
@@ -147,6 +168,15 @@ class Head(nn.Module, ABC):
                 f'label_smoothing={smoothing!r} needs loss="softmax", but this '
                 f"{type(self).__name__} has the loss {self.loss_name!r}: leave it out"
             )
+
+
+def reduced(losses: Tensor, targets: Targets, reduction: str) -> Tensor:
+    """Return the sum or the mean of the losses of the samples that count."""
+    if reduction == "sum":
+        return losses.sum()
+    if targets.counted is None:
+        return losses.sum() / max(1, len(losses))
+    return losses.sum() / targets.counted.sum().clamp(min=1)
 
 
 def softmax_or_bce(single_label: bool) -> str:

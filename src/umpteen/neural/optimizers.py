@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, AdamW, Optimizer
 
+from umpteen.neural.ranks import Ranks
 from umpteen.neural.row_adam import RowAdam
 
 OPTIMIZERS = ("adamw", "sgd")
@@ -62,8 +63,31 @@ def set_rate(optimizers: Iterable[Optimizer], rate: float) -> None:
             group["lr"] = rate
 
 
-def clip_gradients(parameters: Iterable[nn.Parameter], limit: float) -> None:
-    """Scale all gradients together so that their length is at most `limit`."""
+def clip_gradients(
+    parameters: Iterable[nn.Parameter],
+    limit: float,
+    sharded: Iterable[nn.Parameter] = (),
+    ranks: Ranks | None = None,
+) -> None:
+    """Scale all gradients together so that their length is at most `limit`.
+
+    Each of the `ranks` has other rows of the parameters that are `sharded`.
+    """
+    values, held = _values_of(parameters), _values_of(sharded)
+    lengths = [value.norm() for value in values]
+    if ranks is not None and ranks.are_many:
+        squares = sum(float(value.double().square().sum()) for value in held)
+        lengths.append(held[0].new_tensor(ranks.sum(squares) ** 0.5))
+    if not lengths:
+        return
+    length = torch.stack(lengths).norm()
+    factor = (limit / length.clamp(min=1e-12)).clamp(max=1.0)
+    for value in [*values, *held]:
+        value.mul_(factor)
+
+
+def _values_of(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
+    """The numbers of gradients, which may be changed in place."""
     values: list[Tensor] = []
     for parameter in parameters:
         if parameter.grad is not None:
@@ -73,12 +97,7 @@ def clip_gradients(parameters: Iterable[nn.Parameter], limit: float) -> None:
             values.append(
                 parameter.grad._values() if parameter.grad.is_sparse else parameter.grad  # type: ignore[no-untyped-call]
             )
-    if not values:
-        return
-    length = torch.stack([value.norm() for value in values]).norm()
-    factor = (limit / length.clamp(min=1e-12)).clamp(max=1.0)
-    for value in values:
-        value.mul_(factor)
+    return values
 
 
 def _tables(network: nn.Module) -> list[Tensor]:

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from umpteen.neural.network import Network
+from umpteen.neural.ranks import Ranks
 
 Weights = dict[str, Tensor]
 
@@ -37,6 +38,19 @@ class Run:
     counters: Counters = field(default_factory=Counters)
     best: Weights | None = None
     average: Weights | None = None
+    ranks: Ranks = field(default_factory=Ranks)  # that have rows of the head, and all else alike
+
+    def parameters(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """Return those that every rank has, and those of which each rank has other rows."""
+        network = self.network
+        if not self.ranks.are_many:
+            return list(network.parameters()), []
+        return list(network.encoder.parameters()), list(network.head.parameters())
+
+    def share_buffers(self) -> None:
+        """Use the running means of rank 0, as `DistributedDataParallel` does."""
+        if self.ranks.are_many:
+            self.ranks.copy_first(self.network.encoder.buffers())
 
     def keep_as_best(self) -> None:
         """Remember the weights of this moment."""

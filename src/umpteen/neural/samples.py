@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from umpteen.neural.augmentation import Augmentation
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
+from umpteen.neural.ranks import Ranks
 from umpteen.neural.run import Counters
 from umpteen.neural.targets import Targets
 from umpteen.splitting import validation_split
@@ -53,6 +54,7 @@ class Samples(Shuffled):
     inputs: Inputs
     device: torch.device
     augmentation: Augmentation | None = None
+    ranks: Ranks = field(default_factory=Ranks)  # each of which gets its share of every batch
 
     def __len__(self) -> int:
         return int(self.Y.shape[0])
@@ -62,7 +64,8 @@ class Samples(Shuffled):
         return replace(self, X=self.X[rows], Y=self.Y[rows])
 
     def batch(self, rows: Rows) -> tuple[Any, Targets]:
-        """Return what the encoder takes, and what the head should answer."""
+        """Return what the encoder takes, and what the head should answer, for this rank."""
+        rows = self.ranks.share(rows)
         inputs = self.inputs.batch(self.X[rows], self.device)
         if self.augmentation is not None:
             inputs = self.augmentation(inputs)
@@ -71,12 +74,13 @@ class Samples(Shuffled):
     def refresh_noise(self, network: Network, now: Counters) -> None:
         """Let a head that draws negatives by features see those of epochs 1, 2, 4, 8, ..."""
         head: Any = network.head
-        if now.finished or now.epoch.bit_count() != 1 or not hasattr(head, "fit_noise"):
+        if now.finished or now.epoch.bit_count() != 1 or not head.has_noise:
             return
         network.eval()
-        plain, rows = replace(self, augmentation=None), np.arange(len(self))
+        plain, rows = replace(self, augmentation=None, ranks=Ranks()), np.arange(len(self))
         if len(rows) > _MOST_NOISE_ROWS:
             rows = np.sort(np.random.default_rng(now.epoch).choice(rows, _MOST_NOISE_ROWS, False))
+        rows = self.ranks.share(rows)
         with torch.inference_mode():
             blocks = np.array_split(rows, max(1, len(rows) // _BLOCK_ROWS))
             features = torch.cat([network.encoder(plain.batch(block)[0]) for block in blocks])
@@ -98,13 +102,13 @@ class Validation:
     def score(self, network: Network) -> float:
         """Return the precision at k."""
         network.eval()
-        hits = 0
+        hits, ranks = 0, self.samples.ranks
         for first in range(0, len(self.samples), _BLOCK_ROWS):
             rows = np.arange(first, min(first + _BLOCK_ROWS, len(self.samples)))
             with torch.inference_mode(), self.samples.precision():
                 labels, _ = network.topk(self.samples.batch(rows)[0], self.k)
-            hits += _hits(labels.cpu().numpy(), self.samples.Y[rows])
-        return hits / (self.k * len(self.samples))
+            hits += _hits(labels.cpu().numpy(), self.samples.Y[ranks.share(rows)])
+        return ranks.sum(hits) / (self.k * len(self.samples))
 
 
 def split(

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.neural.checkpoint import Keeper
+from umpteen.neural.gradients import average_gradients
 from umpteen.neural.optimizers import clip_gradients, rate_factor, set_rate
 from umpteen.neural.run import Run
 from umpteen.progress import Bar
@@ -94,7 +95,7 @@ def train(
             _learn(run, loss, settings)
             now.batch, now.seconds = now.batch + 1, time.monotonic() - started
             bar.advance(1, loss=now.loss_sum / now.batch, **_shown(now.scores))
-            late = settings.max_seconds is not None and now.seconds > settings.max_seconds
+            late = _is_late(run, settings)
             if late:
                 break
             keeper.save_if_due(run)
@@ -121,8 +122,10 @@ def _learn(run: Run, loss: Tensor, settings: Settings) -> None:
     for optimizer in run.optimizers:
         optimizer.zero_grad()
     loss.backward()
+    common, sharded = run.parameters()
+    average_gradients(common, run.ranks)
     if settings.clip is not None:
-        clip_gradients(run.network.parameters(), settings.clip)
+        clip_gradients(common, settings.clip, sharded, run.ranks)
     for optimizer in run.optimizers:
         optimizer.step()
     run.counters.loss_sum += value
@@ -131,11 +134,13 @@ def _learn(run: Run, loss: Tensor, settings: Settings) -> None:
 def _end_epoch(run: Run, validation: Scorer | None, settings: Settings, late: bool) -> None:
     """Validate the weights, keep the best, and decide whether this was the last epoch."""
     now = run.counters
-    if not all(bool(torch.isfinite(each).all()) for each in run.network.parameters()):
+    finite = all(bool(torch.isfinite(each).all()) for each in run.network.parameters())
+    if run.ranks.sum(not finite):
         raise _diverged("weights are not finite", run, settings)
     now.losses.append(now.loss_sum / now.batch)
     if settings.averaging and now.epoch >= (1 - settings.averaging) * settings.epochs - 1e-9:
         run.add_to_average()
+    run.share_buffers()
     if validation is not None:
         with run.averaged():
             now.scores.append(validation.score(run.network))
@@ -145,6 +150,12 @@ def _end_epoch(run: Run, validation: Scorer | None, settings: Settings, late: bo
     impatient = validation is not None and now.epoch - now.best_epoch >= settings.patience
     now.epoch, now.batch, now.loss_sum = now.epoch + 1, 0, 0.0
     now.finished = late or impatient or now.epoch >= settings.epochs
+
+
+def _is_late(run: Run, settings: Settings) -> bool:
+    if settings.max_seconds is None:
+        return False
+    return run.ranks.first(run.counters.seconds) > settings.max_seconds
 
 
 def _shown(scores: list[float]) -> dict[str, float]:

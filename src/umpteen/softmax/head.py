@@ -15,6 +15,7 @@ from umpteen.kernels.noise import alias_table
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.labels import as_targets
 from umpteen.neural.losses import precise
+from umpteen.neural.ranks import Ranks
 from umpteen.neural.settled import SettledHead
 from umpteen.neural.sizes import check_room, check_sizes
 from umpteen.neural.targets import Targets
@@ -60,6 +61,7 @@ class AdversarialHead(SettledHead):
     9000
     """
 
+    has_noise = True
     tree_weights: Tensor
     tree_biases: Tensor
     label_of: Tensor
@@ -113,13 +115,42 @@ class AdversarialHead(SettledHead):
                 "frequency_share": self.frequency_share, "noise_dim": self.noise_dim}  # fmt: skip
 
     def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
+        labels, logs = self._visits(features, targets.classes)
+        scores = precise(torch.bmm(self.table(labels), features.to(self.table.weight)[:, :, None]))
+        return self._compared(scores[:, :, 0] + self.bias(labels)[:, :, 0], labels, logs)
+
+    def losses_of_share(
+        self, features: Tensor, targets: Targets, smoothing: float, ranks: Ranks
+    ) -> Tensor:
+        """Return what `losses` returns, if each rank has the rows of some labels.
+
+        Rank 0 draws: others may round probabilities differently.
+        """
+        classes, shape = targets.classes, (len(features), 1 + self.n_negatives)
+        if ranks.rank == 0:
+            labels, logs = self._visits(features, classes)
+        else:
+            labels, logs = classes.new_empty(shape), self.scale.new_empty(shape)
+        ranks.copy_first((labels, logs))
+
+        def score(samples: Tensor, rows: Tensor) -> Tensor:
+            products = self.table(rows)[:, 0] * features.to(self.table.weight)[samples]
+            scores: Tensor = products.sum(1, keepdim=True) + self.bias(rows)[:, 0]
+            return precise(scores)
+
+        return self._compared(ranks.scores(labels, score), labels, logs)
+
+    def _visits(self, features: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
+        """The class of each sample and its negatives, and their log-probabilities."""
         seed = torch.randint(2**62, ())
-        labels, logs = noise_visits(
-            self._reduced(features), targets.classes, seed, self._noise(), self.frequency_share,
+        visits: tuple[Tensor, Tensor] = noise_visits(
+            self._reduced(features), classes, seed, self._noise(), self.frequency_share,
             self.n_negatives,
         )  # fmt: skip
-        scores = precise(torch.bmm(self.table(labels), features.to(self.table.weight)[:, :, None]))
-        scores = scores[:, :, 0] + self.bias(labels)[:, :, 0]  # (n, 1 + n_negatives)
+        return visits
+
+    def _compared(self, scores: Tensor, labels: Tensor, logs: Tensor) -> Tensor:
+        """The losses of samples by the scores of what they visit, `(n, 1 + n_negatives)`."""
         own, others = scores[:, 0], scores[:, 1:]
         if self.loss_name == "negative_sampling":
             losses, final = softplus(-own) + softplus(others).mean(1), scores + logs
@@ -161,16 +192,21 @@ class AdversarialHead(SettledHead):
         return self
 
     def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        return self.best_of_share(features, k, Ranks())
+
+    def best_of_share(self, features: Tensor, k: int, ranks: Ranks) -> tuple[Tensor, Tensor]:
+        """Return the best rows of this rank, and their scores."""
+
         def score(first: int, last: int) -> Tensor:
             return features @ self.table.weight[first:last].T + self.bias.weight[first:last, 0]
 
         if self.loss_name == "sampled_softmax":
-            return best_by_blocks(score, len(features), self.n_labels, k)
+            return best_by_blocks(score, len(features), len(self.table.weight), k)
         noise, best = self._noise(), []
         for rows in features.split(max(1, _BLOCK_SCORES // self.n_labels)):
             scores = rows @ self.table.weight.T + self.bias.weight[:, 0]
             logs = log_noise_table(self._reduced(rows), noise, self.frequency_share)
-            best.append(best_columns(precise(scores) + logs, k))
+            best.append(best_columns(precise(scores) + logs[:, ranks.labels], k))
         labels, found = zip(*best, strict=True)
         return torch.cat(labels), torch.cat(found)
 
