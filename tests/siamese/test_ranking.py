@@ -371,11 +371,12 @@ def test_hidden_labels_of_training_samples_are_pairs_unless_the_sample_is_their_
 
 
 def split_evidence(useful):
-    """Ten labels, the last two hidden; the best of the others is right on every other sample."""
+    """Ten labels, the last two hidden; label 0 is right on every other sample, and label 7, which
+    only the split has, on all."""
     random = np.random.default_rng(0)
     candidates = np.tile(np.arange(10, dtype=np.int32), (200, 1))
     relevant = np.zeros((200, 10), bool)
-    relevant[::2, 0] = True
+    relevant[::2, 0] = relevant[:, 7] = True
     relevant[np.arange(200), 8 + random.integers(2, size=200)] = random.random(200) < useful
     columns = random.random((200, 10, 3)).astype(np.float32)
     columns[:, 0, 0] += 1
@@ -384,8 +385,9 @@ def split_evidence(useful):
     of_new = columns[:, :, 1:]
     further = Pairs(of_new[hidden][:200], relevant[hidden][:200], np.full(100, 2))
     return ValidationEvidence(
-        candidates, columns, of_new, relevant, ~hidden, hidden, csr_matrix(relevant * 1.0), further
-    )
+        candidates, columns, of_new, relevant, candidates < 7, hidden,
+        csr_matrix(relevant * 1.0), further,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("useful", [0.1, 0.6])
@@ -397,13 +399,14 @@ def test_odds_of_newcomers_are_raised_as_far_as_costs_nothing(useful):
         np.concatenate([split.relevant[split.hidden], split.further.relevant]),
         np.full(300, 2),
     ).probabilities(pairs[None])
-    found = split.newcomer_ranker().probabilities(pairs[None])
+    found = split.newcomer_ranker(split.ranker()).probabilities(pairs[None])
     times = float(np.median(found / (1 - found) / (honest / (1 - honest))))
     others = split.ranker().probabilities(split.columns)
 
     def quality(factor):
         scores = others.copy()
         scores[split.hidden] = factor * honest[0] / (1 - honest[0] + factor * honest[0])
+        scores[:, 7] = 0
         answers = um.TopK(*merge_nearest(split.candidates, scores, 5))
         return um.metrics.ndcg_at_k(split.Y, answers, 5)
 

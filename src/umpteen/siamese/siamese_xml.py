@@ -267,7 +267,8 @@ class SiameseXML(
         recipe = self._used_recipe()
         if split is not None:
             evidence, keeps_joint = self._validated(whole, split, texts, table, seed, mark)
-            self.ranker_, self.newcomer_ranker_ = evidence.ranker(), evidence.newcomer_ranker()
+            self.ranker_ = evidence.ranker()
+            self.newcomer_ranker_ = evidence.newcomer_ranker(self.ranker_)
             if not keeps_joint:
                 modules = tuple(name for name in recipe.modules if name != "joint")
                 recipe = replace(recipe, modules=modules)

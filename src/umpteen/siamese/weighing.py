@@ -18,7 +18,7 @@ FEWEST_SAMPLES = 2_000  # with fewer, weights are fixed
 _HIDDEN, _OFTEN = 0.05, 0.01  # shares of labels and of samples
 _FEWEST_RELEVANT = 10
 _MOST_SAMPLES = 10_000  # that hidden labels are looked for in
-_RAISED = (2.0, 3.0, 4.0, 6.0, 8.0)  # by what the odds of newcomers may be multiplied
+_RAISED = (8.0, 6.0, 4.0, 3.0, 2.0)  # by what the odds of newcomers may be multiplied
 _TOLERATED = 0.002  # of nDCG@5, lost by that
 
 Mask = npt.NDArray[np.bool_]
@@ -45,12 +45,12 @@ class Pairs:
     n_candidates: npt.NDArray[np.int64]  # of each sample
 
     @classmethod
-    def joined(cls, parts: "list[Pairs]") -> "Pairs":
-        """Return the pairs of all parts."""
+    def joined(cls, first: "Pairs", second: "Pairs") -> "Pairs":
+        """Return the pairs of both."""
         return cls(
-            np.concatenate([part.columns for part in parts]),
-            np.concatenate([part.relevant for part in parts]),
-            np.concatenate([part.n_candidates for part in parts]),
+            np.concatenate([first.columns, second.columns]),
+            np.concatenate([first.relevant, second.relevant]),
+            np.concatenate([first.n_candidates, second.n_candidates]),
         )
 
     def ranker(self, fewest: int) -> QuadraticRanker | None:
@@ -69,7 +69,8 @@ def hidden_pairs(
     only sample of a hidden label, the pair is left out: without this sample, nobody would know the
     label, so such pairs would make newcomers look more likely than they are.
     """
-    rows = _some_rows(X.shape[0] if len(hidden) else 1)
+    n_asked = min(X.shape[0], _MOST_SAMPLES) if len(hidden) else 1
+    rows = np.linspace(0, X.shape[0] - 1, n_asked).astype(np.int64)
     labels, counts = csr_matrix(Y[rows]), Y.getnnz(axis=0)
     blocks = list(predictor.evidence(csr_matrix(X[rows])))
     candidates = np.concatenate([block.candidates for block in blocks])
@@ -78,10 +79,6 @@ def hidden_pairs(
     kept &= ~(relevant & (counts[candidates] == 1))
     columns = np.concatenate([block.newcomer_columns() for block in blocks])
     return Pairs(columns[kept], relevant[kept], kept.sum(axis=1))
-
-
-def _some_rows(n: int) -> npt.NDArray[np.int64]:
-    return np.unique(np.linspace(0, n - 1, min(n, _MOST_SAMPLES)).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,23 +115,27 @@ class ValidationEvidence:
         """Return a ranker that has learned from some samples; None if no candidate is relevant."""
         return self._pairs(self.columns, self.learned, rows).ranker(fewest=1)
 
-    def newcomer_ranker(self, rows: Mask | None = None) -> QuadraticRanker | None:
+    def newcomer_ranker(
+        self, others: QuadraticRanker | None, rows: Mask | None = None
+    ) -> QuadraticRanker | None:
         """Return one of labels without samples; None if too few were relevant to learn from.
 
         It has learned probabilities from hidden labels. Honest ones are so small that a newcomer
         is hardly ever among the first answers. So odds are multiplied as far as the first answers
-        to the split stay as good as they are without any newcomer.
+        to the split stay as good as they are without any newcomer; `others` is the ranker of labels
+        with samples.
         """
-        parts = [self._pairs(self.newcomer_columns, self.hidden, rows), self.further]
-        honest, others = Pairs.joined(parts).ranker(_FEWEST_RELEVANT), self.ranker(rows)
+        of_split = self._pairs(self.newcomer_columns, self.hidden, rows)
+        honest = Pairs.joined(of_split, self.further).ranker(_FEWEST_RELEVANT)
         if honest is None or others is None:
             return honest
         asked = np.ones(len(self.Y.indptr) - 1, bool) if rows is None else rows
         least = (1 - _TOLERATED) * self._ndcg(others, None, asked)
-        raised = [honest, *(_with_odds(honest, times) for times in _RAISED)]
-        return next(
-            (made for made in raised[:0:-1] if self._ndcg(others, made, asked) >= least), honest
-        )
+        for times in _RAISED:
+            raised = _with_odds(honest, times)
+            if self._ndcg(others, raised, asked) >= least:
+                return raised
+        return honest
 
     def answers(self, k: int) -> TopK | None:
         """Return the `k` best candidates, ranked by weights of the other half of the samples."""
@@ -144,7 +145,8 @@ class ValidationEvidence:
             ranker = self.ranker(~asked)
             if ranker is None:
                 return None
-            scores[asked] = self._scores(ranker, self.newcomer_ranker(~asked), asked)
+            newcomers = self.newcomer_ranker(ranker, ~asked)
+            scores[asked] = self._scores(ranker, newcomers, asked)
         return TopK(*merge_nearest(self.candidates, scores, k))
 
     def quality(self) -> float:
@@ -170,8 +172,8 @@ class ValidationEvidence:
         So are labels that only the split has: that they are known at all says they are relevant.
         """
         scores = self._scores(ranker, newcomers, rows)
-        known = self.learned if newcomers is None else self.learned | self.hidden
-        scores[~known[rows]] = 0
+        asked = self.learned if newcomers is None else self.learned | self.hidden
+        scores[~asked[rows]] = 0
         answers = TopK(*merge_nearest(self.candidates[rows], scores, 5))
         return float(ndcg_at_k(csr_matrix(self.Y[rows]), answers, 5))
 
