@@ -136,6 +136,23 @@ def test_module_3_with_hard_negatives_alone_is_logistic_regression_on_them(data,
     np.testing.assert_allclose(model.towers_[0].biases, log_odds_of(literal), atol=1e-5)
 
 
+def test_what_module_3_learns_is_what_answers(data):
+    """The loss of the vectors and biases that the model has is below that of the first ones."""
+    losses = []
+    for changes in ({}, {"refine_learning_rate": 1e-2, "refine_epochs": 5}):
+        model = siamese(**{**STILL, **changes}).fit(*data[::2], label_features=data[1])
+        literal, tower = Literal(model, data), model.towers_[0]
+        scores = literal.samples @ tower.classifiers.T + tower.biases
+        hard = literal.negatives(2)
+        losses.append(
+            literal.mean_loss(
+                scores, hard, lambda s: np.log1p(np.exp(-s)), lambda s: np.log1p(np.exp(s))
+            )
+        )
+    assert losses[1] < 0.9 * losses[0]
+    assert losses[1] < model.history_[0]["refine"][-1]
+
+
 def test_where_all_labels_are_drawn_module_3_is_one_vs_all_over_all_of_them(data):
     model = siamese(**{**STILL, "n_random": 10**6}).fit(*data[::2], label_features=data[1])
     literal = Literal(model, data)
