@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from tests.siamese.settings import siamese
 from umpteen.neural import SparseRows
-from umpteen.siamese.embedding import PairNetwork
+from umpteen.siamese.embedding import LabelBatches, PairNetwork
 from umpteen.siamese.encoder import Encoder
 from umpteen.siamese.loss import PairLoss
 from umpteen.siamese.refining import Refiner, SampleBatch, SampleBatches, Starts
@@ -136,6 +136,23 @@ def test_module_3_with_hard_negatives_alone_is_logistic_regression_on_them(data,
     np.testing.assert_allclose(model.towers_[0].biases, log_odds_of(literal), atol=1e-5)
 
 
+def test_what_module_3_learns_is_what_answers(data):
+    """The loss of the vectors and biases that the model has is below that of the first ones."""
+    losses = []
+    for changes in ({}, {"refine_learning_rate": 1e-2, "refine_epochs": 5}):
+        model = siamese(**{**STILL, **changes}).fit(*data[::2], label_features=data[1])
+        literal, tower = Literal(model, data), model.towers_[0]
+        scores = literal.samples @ tower.classifiers.T + tower.biases
+        hard = literal.negatives(2)
+        losses.append(
+            literal.mean_loss(
+                scores, hard, lambda s: np.log1p(np.exp(-s)), lambda s: np.log1p(np.exp(s))
+            )
+        )
+    assert losses[1] < 0.9 * losses[0]
+    assert losses[1] < model.history_[0]["refine"][-1]
+
+
 def test_where_all_labels_are_drawn_module_3_is_one_vs_all_over_all_of_them(data):
     model = siamese(**{**STILL, "n_random": 10**6}).fit(*data[::2], label_features=data[1])
     literal = Literal(model, data)
@@ -156,7 +173,7 @@ def test_random_negatives_stand_for_all_labels_on_average(data):
     batches = SampleBatches(Y, hard, n_random=4, corrected=True, device=CPU)
     assert batches.chances.min() < 0.3
     assert np.isclose(batches.chances.sum(), 4)
-    weights, n_draws = np.zeros((N_SAMPLES, N_LABELS)), 3_000
+    weights, n_draws = np.zeros((N_SAMPLES, N_LABELS)), 800
     rows = np.arange(N_SAMPLES)
     for number in range(n_draws):
         batch, _ = batches.batch((rows, [number]))
@@ -166,8 +183,18 @@ def test_random_negatives_stand_for_all_labels_on_average(data):
     expected = (Y.toarray() == 0).astype(float)
     expected[rows[:, None], hard] = 0
     assert (weights[expected == 0] == 0).all()
-    # A label of chance p has a standard error of sqrt((1 - p) / (p n)), at most 0.05 here.
-    np.testing.assert_allclose((weights / n_draws)[expected == 1], 1, atol=0.2)
+    # A label of chance p has a standard error of sqrt((1 - p) / (p n)), at most 0.1 here.
+    np.testing.assert_allclose((weights / n_draws)[expected == 1], 1, atol=0.4)
+
+
+def test_few_random_negatives_have_the_loss_of_all_labels_on_average(data):
+    settings = {**STILL, "n_random": 4, "n_hard": 0, "refine_epochs": 30, "epochs": 1}
+    model = siamese(**settings).fit(*data[::2], label_features=data[1])
+    literal = Literal(model, data)
+    own = SCALE * (literal.texts + literal.centroids) / 2
+    chances = expit(literal.samples @ own.T + log_odds_of(literal))
+    expected = -np.log(np.where(literal.Y, chances, 1 - chances)).sum() / N_SAMPLES
+    assert np.mean(model.history_[0]["refine"]) == pytest.approx(expected, rel=0.05)
 
 
 def test_of_very_many_labels_some_stand_for_all():
@@ -259,7 +286,7 @@ def test_slopes_of_modules_3_and_4_are_those_of_the_literal_loss(data, logistic,
 
 @pytest.mark.parametrize("classifier", ["cosine", "logistic"])
 def test_module_4_moves_words_and_module_3_does_not(data, classifier):
-    changes = {"classifier": classifier, "refine_learning_rate": 1e-2}
+    changes = {"classifier": classifier, "refine_learning_rate": 1e-2, "joint_epochs": 3}
     made = [
         siamese(**{**STILL, **changes, "modules": ("embed", "mine", *more)}).fit(
             *data[::2], label_features=data[1]
@@ -270,6 +297,7 @@ def test_module_4_moves_words_and_module_3_does_not(data, classifier):
     np.testing.assert_array_equal(alone, refined)
     assert np.abs(joint - alone).max() > 1e-3
     assert made[2].history_[0]["joint"][-1] < made[2].history_[0]["refine"][0]
+    assert [len(made[2].history_[0][name]) for name in ("refine", "joint")] == [1, 3]
 
 
 def _vectors(rows, seed):
@@ -315,6 +343,77 @@ def test_module_1_is_its_literal_version(kind):
             total += sum(own) + sum(others[:2])
         expected = total / 4
     assert found.item() == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.fixture
+def drawn_batches(monkeypatch):
+    """All batches of Module I."""
+    made, draw = [], LabelBatches._draw
+
+    def telling(*arguments):
+        made.append(draw(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(LabelBatches, "_draw", telling)
+    return made
+
+
+MODULE_1 = {**STILL, **PAPER, "modules": ("embed",), "learning_rate": 1e-30, "epochs": 2,
+            "likelihood": (0.8, 2.0), "n_negatives": 3, "mine_every": 1}  # fmt: skip
+
+
+def test_module_1_learns_from_the_hardest_and_from_mined_samples(data, drawn_batches):
+    """Its settings are those of the recipe; samples are mined before the second epoch."""
+    model = siamese(**MODULE_1).fit(*data[::2], label_features=data[1])
+    literal = Literal(model, data)
+    cosines = literal.lift(literal.texts) @ literal.lift(literal.samples).T  # (labels, samples)
+    chances = 0.8 * np.exp(2.0 * (cosines - 1))
+    losses = []
+    for batch in drawn_batches:
+        total = 0.0
+        for label, mined in zip(batch.labels, batch.mined, strict=True):
+            own = literal.Y[batch.samples, label]
+            total -= np.log(chances[label, batch.samples[own]]).sum()
+            others = np.sort(-np.log(1 - chances[label, batch.samples[~own]]))[::-1]
+            total += others[: 3 if mined < 0 else 2].sum()
+            total -= 0 if mined < 0 else np.log(1 - chances[label, mined])
+        losses.append(total / len(batch.labels))
+    half = len(losses) // 2
+    assert all((batch.mined < 0).all() for batch in drawn_batches[:half])
+    assert all((batch.mined >= 0).any() for batch in drawn_batches[half:])
+    expected = [np.mean(losses[:half]), np.mean(losses[half:])]
+    np.testing.assert_allclose(model.history_[0]["embed"], expected, rtol=1e-3)
+
+
+def test_module_1_draws_labels_by_the_power_and_leaves_out_words(data, drawn_batches):
+    frequent = siamese(**MODULE_1, label_power=100.0).fit(*data[::2], label_features=data[1])
+    counts = data[2].getnnz(axis=0)
+    assert {int(label) for batch in drawn_batches for label in batch.labels} == {counts.argmax()}
+    fewer_words = siamese(**{**MODULE_1, "label_power": 100.0, "dropout": 0.5})
+    fewer_words.fit(*data[::2], label_features=data[1])
+    assert fewer_words.history_[0]["embed"][0] > 1.02 * frequent.history_[0]["embed"][0]
+
+
+def test_candidates_come_from_every_tower(data):
+    """With a shortlist of one label, a tower offers the two that it finds nearest."""
+    X, Z, Y = data
+    model = siamese(**{**STILL, "epochs": 1, "n_models": 3, "shortlist": 1, "alpha": 0.0})
+    model.fit(X, Y, label_features=Z)
+    nearest, scores = [], 0
+    for tower in model.towers_:
+        bags = tower.encoder.bags(X)
+        sums = units(tower.classifiers) + tower.texts + tower.centroids
+        nearest.append(np.argsort(-(bags @ units(sums).T), axis=1)[:, :2])
+        scores = scores + bags @ (tower.texts + tower.centroids).T
+
+    def best(towers):
+        offered = np.concatenate(towers, axis=1)
+        places = np.take_along_axis(scores, offered, axis=1).argmax(axis=1)
+        return offered[np.arange(N_SAMPLES), places]
+
+    answers = model.predict_topk(X, k=1).labels[:, 0]
+    np.testing.assert_array_equal(answers, best(nearest))
+    assert (answers != best(nearest[:1])).any()
 
 
 def test_towers_of_an_ensemble_differ_and_all_of_them_answer(data):

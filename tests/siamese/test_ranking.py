@@ -1,6 +1,7 @@
 """If these fail, answers are ranked badly, or scores depend on the rows beside them."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from scipy.special import logsumexp
 import umpteen as um
 from tests.siamese.settings import siamese
 from umpteen.errors import ModelPathError
+from umpteen.kernels.nearest import merge_nearest
 from umpteen.ranking import QuadraticRanker
 from umpteen.ranking import quadratic as ranker
 from umpteen.siamese.lexical import LexicalIndex
-from umpteen.siamese.weighing import newcomers
+from umpteen.siamese.weighing import Pairs, ValidationEvidence, hidden_pairs, newcomers
 
 N_CANDIDATES = 10
 
@@ -296,8 +298,6 @@ def test_all_samples_train_the_tower_that_answers(trainings):
 
 @pytest.mark.parametrize("helps", [True, False])
 def test_module_4_is_kept_where_the_split_says_that_it_helps(trainings, helps, monkeypatch):
-    from umpteen.siamese.weighing import ValidationEvidence
-
     qualities = iter([0.7, 0.6] if helps else [0.6, 0.7])  # with it, and before it
     monkeypatch.setattr(ValidationEvidence, "quality", lambda _: next(qualities))
     X, Y, texts = topics()
@@ -355,3 +355,72 @@ def test_newcomers_are_judged_by_their_own_ranker(model):
     found = scores > 0
     assert found.any()
     np.testing.assert_allclose(scores[found], expected[found], rtol=1e-3)
+
+
+def test_hidden_labels_of_training_samples_are_pairs_unless_the_sample_is_their_only_one():
+    """Sample 0 is the only one of label 1, which nobody would know without it."""
+    candidates = np.array([[1, 2, 4, -1], [1, 3, 4, 2]], np.int32)
+    columns = np.arange(16, dtype=np.float32).reshape(2, 4, 2)
+    block = SimpleNamespace(candidates=candidates, newcomer_columns=lambda: columns)
+    predictor = SimpleNamespace(evidence=lambda X: [block])
+    Y = csr_matrix([[0, 1, 0, 0, 1], [0, 0, 0, 1, 1]], dtype=np.float32)
+    found = hidden_pairs(predictor, csr_matrix((2, 3)), Y, np.array([1, 4]))
+    np.testing.assert_array_equal(found.columns, columns[[0, 1, 1], [2, 0, 2]])
+    assert found.relevant.tolist() == [True, False, True]
+    assert found.n_candidates.tolist() == [1, 2]
+
+
+def split_evidence(useful):
+    """Ten labels, the last two hidden; label 0 is right on every other sample, and label 7, which
+    only the split has, on all."""
+    random = np.random.default_rng(0)
+    candidates = np.tile(np.arange(10, dtype=np.int32), (200, 1))
+    relevant = np.zeros((200, 10), bool)
+    relevant[::2, 0] = relevant[:, 7] = True
+    relevant[np.arange(200), 8 + random.integers(2, size=200)] = random.random(200) < useful
+    columns = random.random((200, 10, 3)).astype(np.float32)
+    columns[:, 0, 0] += 1
+    hidden = candidates >= 8
+    columns[hidden & relevant, 1] += 0.3
+    of_new = columns[:, :, 1:]
+    further = Pairs(of_new[hidden][:200], relevant[hidden][:200], np.full(100, 2))
+    return ValidationEvidence(
+        candidates, columns, of_new, relevant, candidates < 7, hidden,
+        csr_matrix(relevant * 1.0), further,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("useful", [0.1, 0.6])
+def test_odds_of_newcomers_are_raised_as_far_as_costs_nothing(useful):
+    split = split_evidence(useful)
+    pairs = split.newcomer_columns[split.hidden]
+    honest = QuadraticRanker.fitted(
+        np.concatenate([pairs, split.further.columns]),
+        np.concatenate([split.relevant[split.hidden], split.further.relevant]),
+        np.full(300, 2),
+    ).probabilities(pairs[None])
+    found = split.newcomer_ranker(split.ranker()).probabilities(pairs[None])
+    times = float(np.median(found / (1 - found) / (honest / (1 - honest))))
+    others = split.ranker().probabilities(split.columns)
+
+    def quality(factor):
+        scores = others.copy()
+        scores[split.hidden] = factor * honest[0] / (1 - honest[0] + factor * honest[0])
+        scores[:, 7] = 0
+        answers = um.TopK(*merge_nearest(split.candidates, scores, 5))
+        return um.metrics.ndcg_at_k(split.Y, answers, 5)
+
+    good = [n for n in (2, 3, 4, 6, 8) if quality(n) >= 0.998 * quality(0)]
+    assert times == pytest.approx(max(good, default=1), rel=1e-2)
+
+
+def test_a_new_label_is_not_sure_of_an_unrelated_text_where_weights_are_learned(model):
+    """Nor is it the better for the removal of all others."""
+    X, _, texts = topics(60)
+    again = pickle.loads(pickle.dumps(model))
+    again.add_labels(label_features=csr_matrix(np.eye(texts.shape[1], dtype=np.float32)[-1:]))
+    asked = X[np.flatnonzero(X[:, [-1]].toarray().ravel() == 0)]
+    among_all = again.predict_topk(asked, k=N_TOPICS + 1).to_csr(N_TOPICS + 1)
+    alone = again.remove_labels(np.arange(N_TOPICS)).predict_topk(asked, k=1)
+    assert among_all[:, N_TOPICS].toarray().max() < 0.5
+    assert alone.scores.max() < 0.5

@@ -43,7 +43,7 @@ from umpteen.siamese.prediction import ByWorth, FixedWeights, LearnedWeights, Pr
 from umpteen.siamese.recipe import MODULES, SiameseRecipe, upgrade_from_1, upgrade_from_2
 from umpteen.siamese.tower import Tower, log_odds
 from umpteen.siamese.training import TowerSettings, TrainedTower, TrainingSet, train_tower
-from umpteen.siamese.weighing import FEWEST_SAMPLES, ValidationEvidence, newcomers
+from umpteen.siamese.weighing import FEWEST_SAMPLES, ValidationEvidence, hidden_pairs, newcomers
 from umpteen.splitting import validation_split
 from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
@@ -93,8 +93,9 @@ class SiameseXML(
     combines the label's own classifier, the cosines to its text and to its centroid, shared words
     and frequency. It learns on a validation split, with towers that were not trained on it; scores
     are scaled to (0, 1). Then the towers are trained again on all samples. Labels without samples
-    have a ranker of their own, which learns from labels that were hidden. With fewer than 2,000
-    samples, or `recipe__weights="fixed"`, the weights are those of the paper.
+    have a ranker of their own, which learns from labels that were hidden, and ranks them as high
+    as costs no nDCG@5 on the split. With fewer than 2,000 samples, or `recipe__weights="fixed"`,
+    the weights are those of the paper.
 
     **Label features** use the same vocabulary as `X`. A label without features is represented by
     the centroid of its samples, and so are all labels if `fit` gets no label features. A label
@@ -266,7 +267,8 @@ class SiameseXML(
         recipe = self._used_recipe()
         if split is not None:
             evidence, keeps_joint = self._validated(whole, split, texts, table, seed, mark)
-            self.ranker_, self.newcomer_ranker_ = evidence.ranker(), evidence.newcomer_ranker()
+            self.ranker_ = evidence.ranker()
+            self.newcomer_ranker_ = evidence.newcomer_ranker(self.ranker_)
             if not keeps_joint:
                 modules = tuple(name for name in recipe.modules if name != "joint")
                 recipe = replace(recipe, modules=modules)
@@ -297,7 +299,8 @@ class SiameseXML(
 
         def evidence(towers: list[Tower]) -> ValidationEvidence:
             predictor = self._predictor(towers, lexical, beyond_vectors=True)
-            return ValidationEvidence.of(predictor, whole.X[split], Y, counts, hidden)
+            further = hidden_pairs(predictor, part.X, csr_matrix(whole.Y[~split]), hidden)
+            return ValidationEvidence.of(predictor, whole.X[split], Y, counts, hidden, further)
 
         found = evidence([each.tower for each in made])
         earlier = [each.before_joint for each in made if each.before_joint is not None]

@@ -1,6 +1,6 @@
 """How the rankers' weights are learned from a validation split."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from umpteen.siamese.tower import FloatArray, IntArray
 FEWEST_SAMPLES = 2_000  # with fewer, weights are fixed
 _HIDDEN, _OFTEN = 0.05, 0.01  # shares of labels and of samples
 _FEWEST_RELEVANT = 10
+_MOST_SAMPLES = 10_000  # that hidden labels are looked for in
+_RAISED = (8.0, 6.0, 4.0, 3.0, 2.0)  # by what the odds of newcomers may be multiplied
+_TOLERATED = 0.002  # of nDCG@5, lost by that
 
 Mask = npt.NDArray[np.bool_]
 
@@ -34,6 +37,51 @@ def newcomers(Y: csr_matrix, texts: csr_matrix, seed: int) -> npt.NDArray[np.int
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """Candidates of some samples, one after the other, and which are relevant."""
+
+    columns: FloatArray  # (pairs, columns)
+    relevant: Mask  # (pairs,)
+    n_candidates: npt.NDArray[np.int64]  # of each sample
+
+    @classmethod
+    def joined(cls, first: "Pairs", second: "Pairs") -> "Pairs":
+        """Return the pairs of both."""
+        return cls(
+            np.concatenate([first.columns, second.columns]),
+            np.concatenate([first.relevant, second.relevant]),
+            np.concatenate([first.n_candidates, second.n_candidates]),
+        )
+
+    def ranker(self, fewest: int) -> QuadraticRanker | None:
+        """Return a ranker that has learned from them; None if fewer than so many are relevant."""
+        if self.relevant.sum() < fewest:
+            return None
+        return QuadraticRanker.fitted(self.columns, self.relevant, self.n_candidates)
+
+
+def hidden_pairs(
+    predictor: Predictor, X: csr_matrix, Y: csr_matrix, hidden: npt.NDArray[np.int64]
+) -> Pairs:
+    """Return candidates that were hidden from towers, of samples that the towers have learned from.
+
+    What a sample taught about other labels does not tell which hidden ones it has. If it is the
+    only sample of a hidden label, the pair is left out: without this sample, nobody would know the
+    label, so such pairs would make newcomers look more likely than they are.
+    """
+    n_asked = min(X.shape[0], _MOST_SAMPLES) if len(hidden) else 1
+    rows = np.linspace(0, X.shape[0] - 1, n_asked).astype(np.int64)
+    labels, counts = csr_matrix(Y[rows]), Y.getnnz(axis=0)
+    blocks = list(predictor.evidence(csr_matrix(X[rows])))
+    candidates = np.concatenate([block.candidates for block in blocks])
+    relevant = found_in(labels, candidates)
+    kept = (candidates >= 0) & np.isin(candidates, hidden)
+    kept &= ~(relevant & (counts[candidates] == 1))
+    columns = np.concatenate([block.newcomer_columns() for block in blocks])
+    return Pairs(columns[kept], relevant[kept], kept.sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
 class ValidationEvidence:
     """The candidates of a validation split, the evidence for them, and which are relevant."""
 
@@ -44,11 +92,12 @@ class ValidationEvidence:
     learned: Mask  # (n, candidates) labels that the towers know samples of
     hidden: Mask  # (n, candidates) labels that were hidden from the towers
     Y: csr_matrix
+    further: Pairs  # hidden labels of other samples
 
     @classmethod
     def of(
         cls, predictor: Predictor, X: csr_matrix, Y: csr_matrix,
-        counts: npt.NDArray[np.int64], hidden: npt.NDArray[np.int64],
+        counts: npt.NDArray[np.int64], hidden: npt.NDArray[np.int64], further: Pairs,
     ) -> "ValidationEvidence":  # fmt: skip
         """Collect the evidence of towers that have not learned from these samples."""
         blocks = list(predictor.evidence(X))
@@ -59,15 +108,34 @@ class ValidationEvidence:
         return cls(
             candidates, columns, of_newcomers, found_in(Y, candidates),
             there & (counts[candidates] > 0), there & np.isin(candidates, hidden), Y,
+            further,
         )  # fmt: skip
 
     def ranker(self, rows: Mask | None = None) -> QuadraticRanker | None:
         """Return a ranker that has learned from some samples; None if no candidate is relevant."""
-        return self._fitted(self.columns, self.learned, rows, fewest=1)
+        return self._pairs(self.columns, self.learned, rows).ranker(fewest=1)
 
-    def newcomer_ranker(self, rows: Mask | None = None) -> QuadraticRanker | None:
-        """Return one of hidden labels; None if too few of them are relevant to learn from."""
-        return self._fitted(self.newcomer_columns, self.hidden, rows, _FEWEST_RELEVANT)
+    def newcomer_ranker(
+        self, others: QuadraticRanker | None, rows: Mask | None = None
+    ) -> QuadraticRanker | None:
+        """Return one of labels without samples; None if too few were relevant to learn from.
+
+        It has learned probabilities from hidden labels. Honest ones are so small that a newcomer
+        is hardly ever among the first answers. So odds are multiplied as far as the first answers
+        to the split stay as good as they are without any newcomer; `others` is the ranker of labels
+        with samples.
+        """
+        of_split = self._pairs(self.newcomer_columns, self.hidden, rows)
+        honest = Pairs.joined(of_split, self.further).ranker(_FEWEST_RELEVANT)
+        if honest is None or others is None:
+            return honest
+        asked = np.ones(len(self.Y.indptr) - 1, bool) if rows is None else rows
+        least = (1 - _TOLERATED) * self._ndcg(others, None, asked)
+        for times in _RAISED:
+            raised = _with_odds(honest, times)
+            if self._ndcg(others, raised, asked) >= least:
+                return raised
+        return honest
 
     def answers(self, k: int) -> TopK | None:
         """Return the `k` best candidates, ranked by weights of the other half of the samples."""
@@ -77,11 +145,8 @@ class ValidationEvidence:
             ranker = self.ranker(~asked)
             if ranker is None:
                 return None
-            scores[asked] = ranker.probabilities(self.columns[asked])
-            newcomers = self.newcomer_ranker(~asked)
-            if newcomers is not None:
-                is_new = (self.candidates >= 0) & ~self.learned & asked[:, None]
-                scores[is_new] = newcomers.probabilities(self.newcomer_columns[is_new])
+            newcomers = self.newcomer_ranker(ranker, ~asked)
+            scores[asked] = self._scores(ranker, newcomers, asked)
         return TopK(*merge_nearest(self.candidates, scores, k))
 
     def quality(self) -> float:
@@ -89,10 +154,36 @@ class ValidationEvidence:
         answers = self.answers(5)
         return -1.0 if answers is None else float(ndcg_at_k(self.Y, answers, 5))
 
-    def _fitted(
-        self, columns: FloatArray, chosen: Mask, rows: Mask | None, fewest: int
-    ) -> QuadraticRanker | None:
+    def _scores(
+        self, ranker: QuadraticRanker, newcomers: QuadraticRanker | None, rows: Mask
+    ) -> FloatArray:
+        """Of the candidates of some samples; without a ranker of newcomers, they are as others."""
+        scores = ranker.probabilities(self.columns[rows])
+        if newcomers is not None:
+            is_new = (self.candidates >= 0)[rows] & ~self.learned[rows]
+            scores[is_new] = newcomers.probabilities(self.newcomer_columns[rows][is_new])
+        return scores
+
+    def _ndcg(
+        self, ranker: QuadraticRanker, newcomers: QuadraticRanker | None, rows: Mask
+    ) -> float:
+        """nDCG@5 of the answers to some samples; without a ranker of newcomers, these are last.
+
+        So are labels that only the split has: that they are known at all says they are relevant.
+        """
+        scores = self._scores(ranker, newcomers, rows)
+        asked = self.learned if newcomers is None else self.learned | self.hidden
+        scores[~asked[rows]] = 0
+        answers = TopK(*merge_nearest(self.candidates[rows], scores, 5))
+        return float(ndcg_at_k(csr_matrix(self.Y[rows]), answers, 5))
+
+    def _pairs(self, columns: FloatArray, chosen: Mask, rows: Mask | None) -> Pairs:
         there = chosen if rows is None else chosen & rows[:, None]
-        if self.relevant[there].sum() < fewest:
-            return None
-        return QuadraticRanker.fitted(columns[there], self.relevant[there], there.sum(axis=1))
+        return Pairs(columns[there], self.relevant[there], there.sum(axis=1))
+
+
+def _with_odds(ranker: QuadraticRanker, times: float) -> QuadraticRanker:
+    """With so many times the odds."""
+    weights = ranker.weights.copy()
+    weights[0] += np.log(times)  # the constant term
+    return replace(ranker, weights=weights)
