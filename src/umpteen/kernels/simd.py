@@ -104,7 +104,7 @@ def store(_context: Any, array: Any, row: Any, lanes: Any) -> Any:
 
 @intrinsic
 def prefetch(_context: Any, array: Any, place: Any) -> Any:
-    """Start to bring a place of an array, counted in numbers, into the cache; do not wait."""
+    """Bring a place of an array, counted in numbers, into the cache, without waiting for it."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
