@@ -10,6 +10,7 @@ seconds are of the training alone; peak memory is of the whole process with its 
 """
 
 import argparse
+import json
 import shlex
 import sys
 from statistics import median
@@ -55,6 +56,11 @@ def main() -> None:
         "versions": versions(),
         "rows": [],
     }
+    place = results_folder(options.quick) / "large_labels.json"
+    if options.keep and place.exists():
+        before = json.loads(place.read_text())
+        results["command"] = before["command"] + ", then " + results["command"]
+        results["rows"] = [row for row in before["rows"] if row["set"] not in options.sets]
     systems = chosen(options.systems)
     for name in options.sets:
         matrices = matrices_of(name, options)
@@ -64,9 +70,7 @@ def main() -> None:
         for repeat in range(options.repeats):
             for system, row in list(zip(systems, rows, strict=True))[:: -1 if repeat % 2 else 1]:
                 measure(matrices, system, row, options)
-                write_results(
-                    results, results_folder(options.quick) / "large_labels.json", markdown(results)
-                )
+                write_results(results, place, markdown(results))
     LOG.print(markdown(results), markup=False, soft_wrap=True)
 
 
@@ -81,6 +85,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=1, help="trainings of each model")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=1200, help="seconds that a job may take")
+    parser.add_argument("--keep", action="store_true", help="keep results of other sets")
     parser.add_argument("--quick", action="store_true", help="a tenth of each set, to try things")
     return parser.parse_args()
 
