@@ -74,6 +74,7 @@ bench: setup
 	$(BIN)/python benchmarks/storage.py
 	$(BIN)/python benchmarks/cold_start.py
 	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/large_labels.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/validation_split.py
 	$(BIN)/python benchmarks/choices.py

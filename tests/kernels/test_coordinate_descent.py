@@ -58,6 +58,19 @@ def solve(
     return weights, visits
 
 
+def test_reading_ahead_changes_nothing():
+    """A problem that does not fit the cache takes another path through the same steps."""
+    X, targets = problem(n_samples=300)
+    small, few = solve("squared_hinge", X, targets, rows=[200, 300])
+    unused = csr_matrix((X.shape[0], 2**20 // 64), dtype=np.float32)
+    large, as_few = solve(
+        "squared_hinge", csr_matrix(hstack([X, unused])), targets, rows=[200, 300]
+    )
+    np.testing.assert_array_equal(large[: X.shape[1]], small)
+    assert few == as_few
+    assert not large[X.shape[1] :].any()
+
+
 def test_training_on_more_samples_continues_to_the_same_optimum(loss):
     """What a validation split was left out of is only the start of the final model."""
     X, targets = problem()

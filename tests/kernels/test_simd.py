@@ -96,3 +96,21 @@ def test_rows_count_from_the_beginning_of_a_block():
     copy_row(blocks[1], target[1], 2)
     np.testing.assert_array_equal(target[1, 2], blocks[1, 2])
     assert np.count_nonzero(target.any(axis=2)) == 1
+
+
+@njit
+def numbered_rows(n):
+    rows = simd.aligned_rows(n)
+    for row in range(n):
+        simd.prefetch(rows, row * simd.WIDTH)
+        simd.store(rows, row, simd.spread(np.float32(row)))
+    return rows
+
+
+@pytest.mark.parametrize("n", [1, 7, 1000])
+def test_each_row_stands_on_one_line_of_the_cache(n):
+    """Rows on two lines cost twice the memory traffic."""
+    compiled, plain = numbered_rows(n), simd.aligned_rows(n)
+    assert compiled.shape == plain.shape == (n, simd.WIDTH)
+    assert compiled.ctypes.data % 64 == plain.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(compiled, np.repeat(np.arange(n), 16).reshape(n, 16))

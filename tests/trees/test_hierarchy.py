@@ -178,3 +178,16 @@ def test_layers_widen_by_no_more_than_the_branching(n_labels, branching, max_lea
     assert sizes[0] == 1
     assert sizes[-1] == -(-n_labels // max_leaf)
     assert all(above < below <= above * branching for above, below in pairwise(sizes))
+
+
+@given(st.integers(1, 10**7), st.integers(256, 1000), st.integers(1, 200))
+def test_wide_trees_have_sixteen_children_above_the_leaves(n_labels, branching, max_leaf):
+    """Two children take as long to train as sixteen, which trees of 50,000 labels paid for."""
+    *above, nodes, leaves = [1, *layer_sizes(n_labels, branching, max_leaf)]
+    if len(above) > 1:
+        assert nodes == min(above[-1] * branching, -(-leaves // 16))
+
+
+def test_trees_of_published_shapes_are_as_wide_as_allowed():
+    assert layer_sizes(30_000, branching=16, max_leaf=100) == [1, 16, 256, 300]
+    assert layer_sizes(30_000, branching=100, max_leaf=100) == [1, 100, 300]

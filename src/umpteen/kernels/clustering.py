@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from umpteen.kernels import simd
 from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.sorting import stable_order
+
+_AHEAD = 2  # rows from reading one to using it
 
 
 @inlined
@@ -13,11 +16,22 @@ def _add_row(indptr, indices, data, row, sign, difference):
 
 
 @inlined
+def _expect(indptr, indices, data, rows, i):
+    """Start to read row `i`, which may be anywhere in memory."""
+    if i < len(rows):
+        for entry in range(indptr[rows[i]], indptr[rows[i] + 1], simd.WIDTH):
+            simd.prefetch(indices, entry)
+            simd.prefetch(data, entry)
+
+
+@inlined
 def _scores(indptr, indices, data, rows, difference, scores):
     for i in range(len(rows)):
-        scores[i] = 0
+        _expect(indptr, indices, data, rows, i + _AHEAD)
+        total = np.float32(0)
         for entry in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            scores[i] += data[entry] * difference[indices[entry]]
+            total += data[entry] * difference[indices[entry]]
+        scores[i] = total
 
 
 @inlined
@@ -72,5 +86,6 @@ def bisect(indptr, indices, data, rows, left_size, max_rounds, seed, difference)
         left_scale = np.float32(1.0 / left_size)
         right_scale = np.float32(-1.0 / (n - left_size))
         for i in range(n):
+            _expect(indptr, indices, data, rows, i + _AHEAD)
             scale = left_scale if i < left_size else right_scale
             _add_row(indptr, indices, data, rows[i], scale, difference)

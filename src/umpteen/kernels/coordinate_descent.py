@@ -12,6 +12,8 @@ from umpteen.kernels import simd
 from umpteen.kernels.compiling import inlined
 
 _LAZINESS = np.float32(0.25)  # of the tolerance: smaller violations wait for the next full pass
+_AHEAD = 2  # visits from reading weights to using them; a sample itself is read thrice as early
+_CACHE = 2**20  # bytes; a problem of that size is read ahead
 
 
 @inlined
@@ -20,6 +22,23 @@ def _scores(indptr, indices, data, row, weights):
     for entry in range(indptr[row], indptr[row + 1]):
         total = simd.add_scaled(total, data[entry], simd.load(weights, indices[entry]))
     return total
+
+
+@inlined
+def _expect_row(indptr, indices, data, row, targets, alphas):
+    """Start to read what belongs to a row."""
+    simd.prefetch(targets, row * simd.WIDTH)
+    simd.prefetch(alphas, row * simd.WIDTH)
+    for entry in range(indptr[row], indptr[row + 1], simd.WIDTH):
+        simd.prefetch(indices, entry)
+        simd.prefetch(data, entry)
+
+
+@inlined
+def _expect_weights(indptr, indices, row, weights):
+    """Start to read the weights of a row's features."""
+    for entry in range(indptr[row], indptr[row + 1]):
+        simd.prefetch(weights, indices[entry] * simd.WIDTH)
 
 
 @inlined
@@ -79,9 +98,10 @@ def squared_hinge(
     `first`: then the others are visited until they fit in, before all are. Samples whose projected
     gradients are well below `tolerance` in all lanes are set aside until the rest has converged
     (shrinking, in a form that also works where few multipliers are at their bound); the end is
-    a full pass without a violation, or `max_epochs` times the samples. Costs sixteen
-    multiplications per stored value and visit, twice that if the weights change. Returns the
-    number of visits.
+    a full pass without a violation, or `max_epochs` times the samples. The next samples are either
+    the next in order or, where one was set aside, the last; as their order is random, both are
+    read ahead if they do not fit the cache, which halves the time. Costs sixteen multiplications
+    per stored value and visit, twice that if the weights change. Returns the number of visits.
     """
     squares = _square_norms(indptr, data)
     soft = np.float32(0.5 / cost)
@@ -97,6 +117,7 @@ def squared_hinge(
     n_active, n_all = n - first, n
     state = first_state(seed)
     visits = 0
+    is_large = 8 * len(indices) + 4 * simd.WIDTH * (len(weights) + 2 * n) > _CACHE
     while visits < max_epochs * n:
         everyone = n_active == n_all
         state = shuffle(order, n_active, state)
@@ -118,6 +139,11 @@ def squared_hinge(
             violations = simd.multiply(change, curvature)
             violation = simd.largest(simd.maximum(violations, simd.subtract(zero, violations)))
             if violation > _LAZINESS * tolerance:
+                if is_large:
+                    later = order[min(position + 3 * _AHEAD, n_active - 1)]
+                    _expect_row(indptr, indices, data, later, targets, alphas)
+                    soon = order[min(position + _AHEAD, n_active - 1)]
+                    _expect_weights(indptr, indices, soon, weights)
                 simd.store(alphas, row, new)
                 _add_row(indptr, indices, data, row, simd.multiply(change, target), weights)
                 worst = max(worst, violation)
@@ -125,6 +151,11 @@ def squared_hinge(
             else:
                 n_active -= 1
                 order[position], order[n_active] = order[n_active], order[position]
+                if is_large:
+                    later = order[max(n_active - 3 * _AHEAD, position)]
+                    _expect_row(indptr, indices, data, later, targets, alphas)
+                    soon = order[max(n_active - _AHEAD, position)]
+                    _expect_weights(indptr, indices, soon, weights)
         if worst <= tolerance:
             if everyone:
                 break

@@ -83,7 +83,8 @@ def train_chunk(
     `first`), its weight, and the children's biases. `settings` are cost, positive_weight,
     tolerance, max_epochs, prune and seed.
     """
-    alphas = np.empty((len(samples), simd.WIDTH), np.float64 if logistic else np.float32)
+    n = len(samples)
+    alphas = np.empty((n, simd.WIDTH)) if logistic else simd.aligned_rows(n)
     return _train(
         indptr, indices, data, samples, n_first, member_indptr, member_indices, first, last,
         local_of, alphas, True if logistic else None, *settings,
@@ -130,8 +131,10 @@ def _train(
 def _room(n_features, n_samples, n_children):
     """Weights at zero and targets not yet filled, of blocks of sixteen children."""
     n_blocks = (n_children + simd.WIDTH - 1) // simd.WIDTH
-    weights = np.zeros((n_blocks, n_features, simd.WIDTH), np.float32)
-    return weights, np.empty((n_samples, simd.WIDTH), np.float32)
+    weights = simd.aligned_rows(n_blocks * n_features)
+    weights[:] = 0
+    weights = weights.reshape((n_blocks, n_features, simd.WIDTH))
+    return weights, simd.aligned_rows(n_samples)
 
 
 @inlined

@@ -10,15 +10,29 @@ rows of sixteen.
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
+
+from umpteen.kernels.compiling import shared
 
 WIDTH = 16
 
 _vector = ir.VectorType(ir.FloatType(), WIDTH)
 _int32 = ir.IntType(32)
 _FUSED = ("contract",)
+
+
+@shared
+def aligned_rows(n: int) -> Any:
+    """Return an array of `n` rows of sixteen, not filled, each of which is one line of the cache.
+
+    Arrays of numpy and numba begin anywhere, so their rows often stand on two lines.
+    """
+    room = np.empty((n + 1) * WIDTH, np.float32)
+    skipped = -(room.ctypes.data >> 2) % WIDTH
+    return room[skipped : skipped + n * WIDTH].reshape((n, WIDTH))
 
 
 class Lanes(types.Type):  # type: ignore[misc]
@@ -86,6 +100,23 @@ def store(_context: Any, array: Any, row: Any, lanes: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.uint64, _lanes), codegen
+
+
+@intrinsic
+def prefetch(_context: Any, array: Any, place: Any) -> Any:
+    """Bring a place of an array, counted in numbers, into the cache, without waiting for it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, _int32, _int32, _int32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        how = [ir.Constant(_int32, number) for number in (0, 3, 1)]  # read, keep, data
+        builder.call(function, [pointer, *how])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), codegen
 
 
 @intrinsic

@@ -347,8 +347,9 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
     ) -> tuple[Tree, Tree | None]:  # fmt: skip
         features = None if texts is None else texts.features
         recipe = self._used_recipe()
-        rows = label_representation(X, Y, features, recipe.label_text_share)
-        hierarchy = self._grow(rows, Y, seed)
+        hierarchy = self._grow(
+            label_representation(X, Y, features, recipe.label_text_share), Y, seed
+        )  # without a name, so that training has the memory
         n_chunks = len(plan_chunks(hierarchy.first_child).chunk_node)
         with progress_bar("Training", n_chunks, self.verbose) as bar:
             tree, trial = train_tree(

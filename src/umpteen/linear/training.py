@@ -11,7 +11,7 @@ from umpteen import parallel
 from umpteen.kernels.compiling import frozen
 from umpteen.kernels.nodes import train_chunk
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.chunks import Chunk, assemble, plan_chunks, upper_hierarchy
+from umpteen.linear.chunks import Chunk, Packed, join, packed, plan_chunks, upper_hierarchy
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.tree import Tree
 from umpteen.metrics.hits import found_in
@@ -48,6 +48,7 @@ class ChunkTrainer:
         self, X: csr_matrix, solver: Solver, validation: npt.NDArray[np.bool_] | None = None
     ) -> None:
         self._features, self._solver = frozen_csr(X), solver
+        self.n_features = X.shape[1]
         self._validation = validation
         length = _typical_length(X)
         self._prune, self._cost = solver.prune / length, solver.cost / length**2
@@ -76,7 +77,8 @@ class ChunkTrainer:
             self._local_of.value, solver.logistic, self._cost, solver.positive_weight,
             solver.tolerance, solver.max_epochs, self._prune, solver.seed + seed,
         )  # fmt: skip
-        return Chunk(*trial), Chunk(*final)
+        done = Chunk(*final)
+        return (done if n_first == len(samples) else Chunk(*trial)), done
 
 
 def train_tree(
@@ -93,12 +95,14 @@ def train_tree(
     """
     plan = plan_chunks(hierarchy.first_child)
     trainer = ChunkTrainer(X, solver, validation)
-    chunks: list[Chunk] = []
-    trial: list[Chunk] = []
+    chunks: list[Packed] = []
+    trial: list[Packed] = []
     reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
     for nodes, member in zip(hierarchy.layers(), memberships(Y, hierarchy), strict=True):
         if chunks and solver.hard_negatives:
-            above = assemble(upper_hierarchy(hierarchy, nodes), chunks, X.shape[1])
+            above = join(
+                upper_hierarchy(hierarchy, nodes), plan.node_chunk[: nodes.start + 1], chunks
+            )
             reached = reached + sent_to(above, X, solver, n_jobs)
         samples = columns_of(reached)
         tasks = [
@@ -111,15 +115,18 @@ def train_tree(
         trial += [each[0] for each in both]
         chunks += [each[1] for each in both]
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
-    tree = assemble(hierarchy, chunks, X.shape[1])
-    return tree, None if validation is None else assemble(hierarchy, trial, X.shape[1])
+    tree = join(hierarchy, plan.node_chunk, chunks)
+    return tree, None if validation is None else join(hierarchy, plan.node_chunk, trial)
 
 
 def _trained(
     task: tuple[npt.NDArray[np.int32], int, int, int], trainer: ChunkTrainer, member: csr_matrix
-) -> tuple[Chunk, Chunk]:
+) -> tuple[Packed, Packed]:
+    """Train a chunk and pack it at once, which takes half the memory."""
     samples, first, last, chunk = task
-    return trainer.train_both(samples, member, first, last, chunk)
+    trial, final = trainer.train_both(samples, member, first, last, chunk)
+    done = packed(final, trainer.n_features)
+    return (done if trial is final else packed(trial, trainer.n_features)), done
 
 
 def learn_trust(
