@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from umpteen.linear.chunks import Chunk, assemble, plan_chunks
+from umpteen.linear.chunks import Chunk, join, packed, plan_chunks
 from umpteen.linear.tree import Tree
 from umpteen.trees import Hierarchy, grow
 
@@ -47,6 +47,12 @@ def random_chunks(hierarchy, n_features, density, *, values=ANY, seed=0) -> list
         table *= random.random(table.shape) < (0 if i % 4 == 3 else density)
         chunks.append(chunk_of(table, draw(random, values, width)))
     return chunks
+
+
+def assemble(hierarchy, chunks, n_features) -> Tree:
+    """One tree out of the chunks that `plan_chunks` named, in that order."""
+    node_chunk = plan_chunks(hierarchy.first_child).node_chunk
+    return join(hierarchy, node_chunk, [packed(chunk, n_features) for chunk in chunks])
 
 
 def random_tree(hierarchy, n_features, density=0.3, *, values=ANY, seed=0) -> Tree:

@@ -11,9 +11,10 @@ from umpteen.errors import MemoryBudgetError
 from umpteen.kernels.beam import _add_chunk
 from umpteen.kernels.simd import WIDTH
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.chunks import MAX_CHUNK, assemble, plan_chunks
+from umpteen.linear.chunks import MAX_CHUNK, plan_chunks
 
 from .random_trees import (
+    assemble,
     chunk_of,
     dense_weights,
     random_chunks,

@@ -67,12 +67,6 @@ def plan_chunks(first_child: IntArray) -> ChunkPlan:
     return ChunkPlan(*(each.astype(np.int32) for each in (node_chunk, chunk_child, chunk_node)))
 
 
-def assemble(hierarchy: Hierarchy, chunks: Sequence[Chunk], n_features: int) -> Tree:
-    """Return one tree out of the chunks that `plan_chunks` named, in that order."""
-    node_chunk = plan_chunks(hierarchy.first_child).node_chunk
-    return join(hierarchy, node_chunk, [packed(chunk, n_features) for chunk in chunks])
-
-
 def join(hierarchy: Hierarchy, node_chunk: IntArray, chunks: Sequence[Packed]) -> Tree:
     """Return one tree out of chunks in the order of their children, `node_chunk` by node."""
     n_entries = sum(len(chunk.child) for chunk in chunks)
