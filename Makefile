@@ -42,10 +42,11 @@ browser:
 clients: setup
 	@$(BIN)/python tests/serve/clients/install.py
 
-# Pages first: each is one test, some are long, and at the end one of two processes would wait.
-# A thread each: two processes with threads of BLAS and PyTorch would wait for each other.
+# Three processes for two cores: some wait for servers, browsers and clusters. Pages come early, as
+# each is one test, and some are long: at the end the others would wait.
+# A thread each: processes with threads of BLAS and PyTorch would wait for each other.
 test: setup browser clients
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
 		README.md CONTRIBUTING.md docs tests
 
 test-all: setup

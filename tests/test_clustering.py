@@ -43,6 +43,35 @@ def test_who_computes_the_cuts_makes_no_difference(n_jobs):
     assert (arrange(rows, start, LAYERS, seed=4, n_jobs=n_jobs) != expected).any()
 
 
+def level_by_level(rows, order, layers, seed):
+    """The literal version: all cuts of a level, then those of the next."""
+    coarse = np.array([0, len(order)])
+    for fine in layers:
+        pending = [fine[i : j + 1] for i, j in pairwise(np.searchsorted(fine, coarse))]
+        while pending := [borders for borders in pending if len(borders) > 2]:
+            for borders in pending:
+                start, split, end = borders[[0, len(borders) // 2, -1]].tolist()
+                own = (seed * 1_000_003 + start * 8191 + end) & 0x7FFFFFFF
+                cut = Cut(start, split, end, own)
+                order = cut_all(rows, order, [cut], max_rounds=20, n_jobs=1)
+            middles = [len(borders) // 2 for borders in pending]
+            halves = zip(pending, middles, strict=True)
+            pending = [half for b, m in halves for half in (b[: m + 1], b[m:])]
+        coarse = fine
+    return order
+
+
+@pytest.mark.parametrize("size", [3, 20])  # parts with cuts of their own, or none
+def test_cuts_are_those_of_the_literal_version(size):
+    rows, start = random_rows(600), read_only(np.random.default_rng(1).permutation(600))
+    fine = np.unique([0, *range(7, 590, size), 600])
+    layers = [fine[::9] if 600 in fine[::9] else np.append(fine[::9], 600), fine]
+    cuts = []
+    found = arrange(rows, start, layers, seed=2, done=cuts.append)
+    np.testing.assert_array_equal(found, level_by_level(rows, start, layers, seed=2))
+    assert sum(cuts) == len(fine) - 2
+
+
 def test_finer_borders_arrange_within_coarser_ones():
     rows, start = random_rows(), read_only(range(60))
     coarse, fine = (arrange(rows, start, LAYERS[:n], seed=0) for n in (1, 2))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from umpteen.kernels.topk import frozen_csr
 IntArray = npt.NDArray[np.int32]
 Borders = npt.NDArray[np.int64]
 _MAX_ROUNDS = 20  # of `arrange`
+_MANY_PARTS = 32  # each is then a task of its own, with all its cuts
 
 
 class Cut(NamedTuple):
@@ -73,25 +73,77 @@ def arrange(
     >>> arrange(rows, np.arange(4, dtype=np.int32), [np.array([0, 2, 4])], seed=0)
     array([0, 2, 1, 3], dtype=int32)
     """
-    coarse = np.array([0, len(order)])
-    for fine in layers:
-        pending = [fine[i : j + 1] for i, j in pairwise(np.searchsorted(fine, coarse))]
-        while pending := [borders for borders in pending if len(borders) > 2]:
-            cuts = [_middle(borders, seed) for borders in pending]
-            order = cut_all(rows, order, cuts, max_rounds=_MAX_ROUNDS, n_jobs=n_jobs)
-            if done is not None:
-                done(len(cuts))
-            pending = [half for borders in pending for half in _halves(borders)]
-        coarse = fine
+    tell = done or (lambda n: None)
+    order = order.copy()
+    parts = _pending([_Part.of(layers, 0, len(order))])
+    while 0 < len(parts) < _MANY_PARTS:
+        cuts = [part.cut(seed) for part in parts]
+        order = cut_all(rows, order, cuts, max_rounds=_MAX_ROUNDS, n_jobs=n_jobs)
+        tell(len(cuts))
+        parts = _pending(
+            [half for part, cut in zip(parts, cuts, strict=True) for half in part.halves(cut)]
+        )
+    scratch = parallel.PerThread(partial(np.zeros, rows.shape[1], np.float32))
+    tasks = [(order[part.start : part.end], part) for part in parts]
+    found = parallel.map(
+        _arranged,
+        tasks,
+        (rows, seed, scratch),
+        n_jobs=n_jobs,
+        done=lambda task: tell(task[1].n_cuts),
+    )
+    for part, own in zip(parts, found, strict=True):
+        order[part.start : part.end] = own
     return order
 
 
-def _halves(borders: Borders) -> tuple[Borders, Borders]:
-    middle = len(borders) // 2
-    return borders[: middle + 1], borders[middle:]
+class _Part(NamedTuple):
+    """The places `start:end` of an order, and the borders of each layer that has some inside."""
+
+    start: int
+    end: int
+    layers: list[Borders]
+
+    @classmethod
+    def of(cls, layers: Sequence[Borders], start: int, end: int) -> "_Part":
+        own = (
+            layer[np.searchsorted(layer, start) : np.searchsorted(layer, end) + 1]
+            for layer in layers
+        )
+        return cls(start, end, [borders for borders in own if len(borders) > 2])
+
+    @property
+    def n_cuts(self) -> int:
+        return len(self.layers[-1]) - 2  # the finest layer has the borders of all
+
+    def cut(self, seed: int) -> Cut:
+        """Return the cut at the middle border of the coarsest layer."""
+        split = int(self.layers[0][len(self.layers[0]) // 2])
+        seed = (seed * 1_000_003 + self.start * 8191 + self.end) & 0x7FFFFFFF
+        return Cut(self.start, split, self.end, seed)
+
+    def halves(self, cut: Cut) -> list["_Part"]:
+        return [
+            _Part.of(self.layers, cut.start, cut.split), _Part.of(self.layers, cut.split, cut.end)
+        ]  # fmt: skip
 
 
-def _middle(borders: Borders, seed: int) -> Cut:
-    """Return the cut at the middle border."""
-    start, split, end = borders[[0, len(borders) // 2, -1]].tolist()
-    return Cut(start, split, end, (seed * 1_000_003 + start * 8191 + end) & 0x7FFFFFFF)
+def _pending(parts: list[_Part]) -> list[_Part]:
+    return [part for part in parts if part.layers]
+
+
+def _arranged(
+    task: tuple[IntArray, _Part], rows: csr_matrix, seed: int,
+    scratch: parallel.PerThread[npt.NDArray[np.float32]],
+) -> IntArray:  # fmt: skip
+    """Make all cuts of a part: so many are small that each alone would not be worth its way."""
+    members, whole = task
+    own, features = members.copy(), frozen_csr(rows)
+    parts = [whole]
+    while parts:
+        part = parts.pop()
+        cut = part.cut(seed)
+        places = own[cut.start - whole.start : cut.end - whole.start]
+        bisect(*features, places, cut.split - cut.start, _MAX_ROUNDS, cut.seed, scratch.value)
+        parts += _pending(part.halves(cut))
+    return own
