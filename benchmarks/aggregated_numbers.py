@@ -120,17 +120,17 @@ def regressor() -> HistGradientBoostingRegressor:
 
 def markdown(results: dict[str, Any]) -> str:
     columns = ["noisy-or", "other groups", "other sets"]
-    table = [
-        ["validation", "labels of clusters", "`Eagle()`", *(f"trees, {c}" for c in columns[1:])]
-    ]
+    head = ["validation", "pairs of cluster and label", "`Eagle()`"]
+    table = [[*head, *(f"trees, {column}" for column in columns[1:])]]
     for row in results["rows"]:
         table.append([row["set"], f"{row['pairs']:,}", *(f"{row[c]:.2f}" for c in columns)])
     said = (
-        "Correlation with the true numbers (logarithms). Trees learned true numbers from the same "
-        "scores, on other groups of the set or on the three other sets."
+        "Clusters of about 50, presence only, after two rounds: correlation of estimated and true "
+        "numbers of samples (logarithms). Trees learned true numbers from the same scores, on "
+        "other groups of the set or on the three other sets."
     )
-    head = f"# Presence in clusters: how many samples have a label\n\n{made_by(results)}\n\n{said}"
-    return f"{head}\n\n{table_lines(table)}\n"
+    title = "# Presence in clusters: how many samples have a label"
+    return f"{title}\n\n{made_by(results)}\n\n{said}\n\n{table_lines(table)}\n"
 
 
 if __name__ == "__main__":

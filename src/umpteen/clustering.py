@@ -15,7 +15,7 @@ from umpteen.kernels.topk import frozen_csr
 IntArray = npt.NDArray[np.int32]
 Borders = npt.NDArray[np.int64]
 _MAX_ROUNDS = 20  # of `arrange`
-_MANY_PARTS = 32  # each is then a task of its own, with all its cuts
+_MANY_CLUSTERS = 32  # each is then a task of its own, with all its cuts
 
 
 class Cut(NamedTuple):
@@ -75,16 +75,20 @@ def arrange(
     """
     tell = done or (lambda n: None)
     order = order.copy()
-    parts = _pending([_Part.of(layers, 0, len(order))])
-    while 0 < len(parts) < _MANY_PARTS:
-        cuts = [part.cut(seed) for part in parts]
+    clusters = _pending([_Cluster.of(layers, 0, len(order))])
+    while 0 < len(clusters) < _MANY_CLUSTERS:
+        cuts = [cluster.cut(seed) for cluster in clusters]
         order = cut_all(rows, order, cuts, max_rounds=_MAX_ROUNDS, n_jobs=n_jobs)
         tell(len(cuts))
-        parts = _pending(
-            [half for part, cut in zip(parts, cuts, strict=True) for half in part.halves(cut)]
+        clusters = _pending(
+            [
+                half
+                for cluster, cut in zip(clusters, cuts, strict=True)
+                for half in cluster.halves(cut)
+            ]
         )
     scratch = parallel.PerThread(partial(np.zeros, rows.shape[1], np.float32))
-    tasks = [(order[part.start : part.end], part) for part in parts]
+    tasks = [(order[cluster.start : cluster.end], cluster) for cluster in clusters]
     found = parallel.map(
         _arranged,
         tasks,
@@ -92,12 +96,12 @@ def arrange(
         n_jobs=n_jobs,
         done=lambda task: tell(task[1].n_cuts),
     )
-    for part, own in zip(parts, found, strict=True):
-        order[part.start : part.end] = own
+    for cluster, own in zip(clusters, found, strict=True):
+        order[cluster.start : cluster.end] = own
     return order
 
 
-class _Part(NamedTuple):
+class _Cluster(NamedTuple):
     """The places `start:end` of an order, and the borders of each layer that has some inside."""
 
     start: int
@@ -105,7 +109,7 @@ class _Part(NamedTuple):
     layers: list[Borders]
 
     @classmethod
-    def of(cls, layers: Sequence[Borders], start: int, end: int) -> "_Part":
+    def of(cls, layers: Sequence[Borders], start: int, end: int) -> "_Cluster":
         own = (
             layer[np.searchsorted(layer, start) : np.searchsorted(layer, end) + 1]
             for layer in layers
@@ -122,28 +126,27 @@ class _Part(NamedTuple):
         seed = (seed * 1_000_003 + self.start * 8191 + self.end) & 0x7FFFFFFF
         return Cut(self.start, split, self.end, seed)
 
-    def halves(self, cut: Cut) -> list["_Part"]:
-        return [
-            _Part.of(self.layers, cut.start, cut.split), _Part.of(self.layers, cut.split, cut.end)
-        ]  # fmt: skip
+    def halves(self, cut: Cut) -> list["_Cluster"]:
+        ends = (cut.start, cut.split), (cut.split, cut.end)
+        return [_Cluster.of(self.layers, *both) for both in ends]
 
 
-def _pending(parts: list[_Part]) -> list[_Part]:
-    return [part for part in parts if part.layers]
+def _pending(clusters: list[_Cluster]) -> list[_Cluster]:
+    return [cluster for cluster in clusters if cluster.layers]
 
 
 def _arranged(
-    task: tuple[IntArray, _Part], rows: csr_matrix, seed: int,
+    task: tuple[IntArray, _Cluster], rows: csr_matrix, seed: int,
     scratch: parallel.PerThread[npt.NDArray[np.float32]],
 ) -> IntArray:  # fmt: skip
-    """Make all cuts of a part: so many are small that each alone would not be worth its way."""
+    """Make all cuts of a cluster: so many are small that each alone would not be worth its way."""
     members, whole = task
     own, features = members.copy(), frozen_csr(rows)
-    parts = [whole]
-    while parts:
-        part = parts.pop()
-        cut = part.cut(seed)
+    clusters = [whole]
+    while clusters:
+        cluster = clusters.pop()
+        cut = cluster.cut(seed)
         places = own[cut.start - whole.start : cut.end - whole.start]
         bisect(*features, places, cut.split - cut.start, _MAX_ROUNDS, cut.seed, scratch.value)
-        parts += _pending(part.halves(cut))
+        clusters += _pending(cluster.halves(cut))
     return own

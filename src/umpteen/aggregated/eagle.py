@@ -68,7 +68,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
         "auto" is "estimate" if all counts are 1 although, by chance, some would be higher, and
         otherwise "count"; `samples_per_label_` says which.
     rounds : number of rounds. None means two, or, if only presence is known, up to four, until the
-        estimated numbers of samples no longer change.
+        estimated numbers of samples change by less than a tenth.
     votes : number of assignments that the final solver is trained on. This needs a solver with a
         `cost`; other solvers, and `votes=1`, learn from `assigned_labels_`.
     recipe : a `umpteen.aggregated.EagleRecipe` with settings that few users change: Algorithm 1,
