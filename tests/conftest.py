@@ -1,4 +1,5 @@
 import signal
+import sys
 
 import pytest
 from hypothesis import settings
@@ -7,9 +8,14 @@ from hypothesis import settings
 settings.register_profile("umpteen", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("umpteen")
 
+if sys.platform != "win32":
+    from tests import compile_once
+
+    compile_once.install()
+
 
 def pytest_collection_modifyitems(items):
-    """Run tests of kernels first: each is then compiled by one process, and not by all at once."""
+    """Run tests of kernels first, as most others need what they compile."""
     items.sort(key=lambda item: "kernels" not in item.path.parts)
 
 
