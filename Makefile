@@ -42,11 +42,12 @@ browser:
 clients: setup
 	@$(BIN)/python tests/serve/clients/install.py
 
-# Three processes for two cores: some wait for servers, browsers and clusters. Pages come early, as
-# each is one test, and some are long: at the end the others would wait.
+# Four processes for two cores: some wait for servers, browsers, clusters, or a kernel that another
+# one compiles. Pages come early, as each is one test, and some are long: at the end the others
+# would wait.
 # A thread each: processes with threads of BLAS and PyTorch would wait for each other.
 test: setup browser clients
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
 		README.md CONTRIBUTING.md docs tests
 
 test-all: setup
