@@ -298,6 +298,16 @@ def test_every_label_goes_to_somebody_unless_told_otherwise():
     assert model.assign(np.eye(3), [[0], [1], [2]], [[], [], []]).nnz == 0
 
 
+@pytest.mark.filterwarnings("error")
+def test_infinite_scores_give_finite_confidences():
+    """As a model gives them whose weights somebody changed."""
+    model = um.Eagle(FAST).fit(np.eye(3), [[0], [1], [2]])
+    model.score_labels = lambda X, pairs: csr_matrix([[np.inf, np.nan, -np.inf], [np.inf, 0, 1]])
+    found = model.assign(np.eye(3)[:2], [[0, 1]], [[0, 1, 2]])
+    assert found.nnz == 3
+    assert np.isfinite(found.data).all()
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, "0.5", [0.1], True])
 def test_a_threshold_is_a_number(wrong):
     model = um.Eagle(FAST).fit(np.eye(3), [[0], [1], [2]])

@@ -9,6 +9,7 @@ from umpteen.aggregated.presence import understood
 from umpteen.aggregated.problem import Problem
 
 _SMALLEST = 1e-6  # confidence of a sample that gets a label
+_LARGEST = 1e38  # score; those of a damaged model may be infinite
 
 
 def assign_new(
@@ -33,7 +34,8 @@ def _confidences(
     problem: Problem, scores: csr_matrix, share: str, least: float
 ) -> npt.NDArray[np.float32]:
     """Each score's share of its group's, times the samples that get the label; the best group's."""
-    keys, odds = _keys(scores), _odds(scores.data)
+    finite = np.nan_to_num(scores.data, posinf=_LARGEST, neginf=-_LARGEST).astype(np.float64)
+    keys, odds = _keys(scores), _odds(finite)
     found = np.zeros(scores.nnz)
     groups, labels = problem.groups, problem.group_labels
     for j in range(problem.n_groups):
@@ -46,7 +48,7 @@ def _confidences(
             total > 0, odds[entries] / np.where(total > 0, total, 1), 1 / len(members)
         )
         shares = np.where(n_given < len(members), np.clip(n_given * shares, _SMALLEST, 1), 1)
-        is_some = scores.data[entries].max(axis=0) >= least
+        is_some = finite[entries].max(axis=0) >= least
         found[entries] = np.maximum(found[entries], shares * is_some)
     return found.astype(np.float32)
 
@@ -56,7 +58,6 @@ def _keys(pairs: csr_matrix) -> npt.NDArray[np.int64]:
     return rows * pairs.shape[1] + pairs.indices
 
 
-def _odds(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+def _odds(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Scores as they are if none is negative, otherwise their exponentials."""
-    exact = scores.astype(np.float64)
-    return exact if exact.min(initial=0) >= 0 else np.exp(exact - exact.max())
+    return scores if scores.min(initial=0) >= 0 else np.exp(scores - scores.max())
