@@ -84,8 +84,9 @@ class Eagle(HasRecipe, ExtremeClassifier):
     label_embeddings_ : the hundred largest values of each label's embedding, `(n_labels, d)`.
     agreement_ : an estimate of the quality of each assignment, without true labels of samples: the
         share of predicted labels that fit into the labels of their groups, for samples that the
-        solvers did not learn from. A label fits as often as its count in the group. The first entry is for solvers that learned from the first
-        assignment, the second for solvers that learned from the first round, and so on.
+        solvers did not learn from. A label fits as often as its count in the group. The first
+        entry is for solvers that learned from the first assignment, the second for solvers that
+        learned from the first round, and so on.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
     >>> groups = [[0, 1], [2, 3], [4, 5]]
