@@ -1,3 +1,4 @@
+import os
 import signal
 import sys
 
@@ -25,3 +26,24 @@ def on_ctrl_c(request):
     before = signal.signal(signal.SIGINT, request.param)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def call(capsys):
+    """The command in this process, which is quicker; returns stdout and stderr."""
+
+    from umpteen.cli import main
+
+    def called(*arguments, code=0):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert ended.value.code == code, err
+        return out, err
+
+    before = os.environ.pop("UMPTEEN_DEBUG", None)
+    yield called
+    os.environ.pop("UMPTEEN_DEBUG", None)
+    if before is not None:
+        os.environ["UMPTEEN_DEBUG"] = before

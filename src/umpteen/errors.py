@@ -4,6 +4,9 @@ Every error is an `UmpteenError` and also the builtin that a person would catch;
 says what was given, what was expected, and how to fix it.
 """
 
+import sys
+import warnings
+from types import FrameType
 from typing import Any
 
 from sklearn.exceptions import NotFittedError as _NotFittedError
@@ -133,3 +136,25 @@ class RanksError(UmpteenError, ValueError):
 
 class RebuildDueWarning(UserWarning):
     """Many labels or words were added after the last `fit`, so it is time to fit again."""
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn about the line that called this library, however many calls are in between.
+
+    Then the message names a line of the person's own program, and is shown once for each.
+    """
+    level = 1
+    while (frame := _frame(level)) is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _frame(level: int) -> FrameType | None:
+    try:
+        return sys._getframe(level)
+    except ValueError:  # the stack is not so deep
+        return None
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]

@@ -284,10 +284,43 @@ def test_labels_that_no_sample_deserves_may_belong_to_nobody():
     assert found.toarray().tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
+def test_every_label_goes_to_somebody_unless_told_otherwise():
+    """A sample without any feature of a label scores 0, and opposite ones are negative."""
+    model = um.Eagle(FAST).fit(np.eye(3), [[0], [1], [2]])
+    found = model.assign(np.eye(3)[:2], [[0, 1]], [[2]])
+    assert found.toarray().tolist() == [[0, 0, 0.5], [0, 0, 0]]
+    opposite = model.assign(-np.eye(3)[:2], [[0], [1]], [[0], [1]])
+    assert opposite.toarray().tolist() == [[1, 0, 0], [0, 1, 0]]
+    far = model.assign([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 2]], [[0, 0, 2]])
+    assert far[:, [0]].nnz == 2
+    assert far[:, [2]].nnz == 1
+    assert model.assign(np.eye(3)[:2], [[0, 1]], [[2, 2]]).toarray()[:, 2].tolist() == [1, 1]
+    assert model.assign(np.eye(3), [[0], [1], [2]], [[], [], []]).nnz == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_scores_give_finite_confidences():
+    """As a model gives them whose weights somebody changed."""
+    model = um.Eagle(FAST).fit(np.eye(3), [[0], [1], [2]])
+    model.score_labels = lambda X, pairs: csr_matrix([[np.inf, np.nan, -np.inf], [np.inf, 0, 1]])
+    found = model.assign(np.eye(3)[:2], [[0, 1]], [[0, 1, 2]])
+    assert found.nnz == 3
+    assert np.isfinite(found.data).all()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, "0.5", [0.1], True])
+def test_a_threshold_is_a_number(wrong):
+    model = um.Eagle(FAST).fit(np.eye(3), [[0], [1], [2]])
+    with pytest.raises(ParameterError, match=r"none_of_these=.* is not possible"):
+        model.assign(np.eye(3), [[0, 1, 2]], [[0]], none_of_these=wrong)
+
+
 def test_labels_that_the_model_does_not_know_are_refused():
     model = um.Eagle(FAST).fit(np.eye(3), [[0], [1], [2]])
     with pytest.raises(LabelsError, match="3"):
         model.assign(np.eye(3), [[0, 1, 2]], [[3]])
+    with pytest.raises(LabelsError, match=r"not clear .*minlength=3\) for ids"):
+        model.assign(np.eye(3), [[0, 1, 2]], [[0, 0, 1]])
     with pytest.raises(GroupsError, match="4 labels, but the model was fitted on 3"):
         model.assign(np.eye(3), [[0, 1, 2]], np.ones((1, 4)))
 

@@ -1,5 +1,6 @@
 """If these fail, mistakes about groups pass unseen, or end in a message that does not help."""
 
+import importlib
 import re
 
 import numpy as np
@@ -50,6 +51,19 @@ BAD_GROUPS = {
     "column": (np.array([[0], [0], [1], [1], [2], [2]]), r"pass groups.ravel\(\)"),
     "three dimensions": (GROUPS.toarray()[..., None], r"\(groups x samples\), a list with the sam"),
     "no group at all": (GROUPS[:0], "sample 0 is in no group"),
+    "key of a database": (
+        [0, 0, 1, 1, 2, 2_000_000_000],
+        r"number 2,000,000,000.*np.unique\(groups",
+    ),
+    "beyond 32 bits": ([0, 0, 1, 1, 2, 2**40], "group number 1,099,511,627,776, but X has 6 rows"),
+    "dictionary": ({0: [0, 1, 2], 1: [3, 4, 5]}, "a dict; expected a list with the sample numbers"),
+    "generator": ((i for i in range(3)), "a generator; expected a list"),
+    "text": ("abcdef", "'abcdef', a str; expected a list"),
+    "set": ({1, 2}, "a set; expected a list"),
+    "masked": (
+        np.ma.masked_array([0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 0, 1]),
+        "masked array with 1 mis",
+    ),
 }
 BAD_LABELS = {
     "fewer groups": (LABELS[:2], GroupsError, "groups has 3 rows but group_labels has 2: row j"),
@@ -57,7 +71,7 @@ BAD_LABELS = {
     "more groups": (csr_matrix(np.ones((4, 2))), GroupsError, "3 rows but group_labels has 4"),
     "transposed": (LABELS.T[:, :3], GroupsError, "pass group_labels.T"),
     "negative": (of(LABELS, (0, 0), -2), LabelsError, "holds -2; expected how often"),
-    "fraction": (of(LABELS, (1, 1), 0.5), LabelsError, "holds 0.5; .*a whole number"),
+    "fraction": (of(LABELS, (1, 1), 0.5), LabelsError, "holds 0.5; .*a whole number below"),
     "NaN": (of(LABELS, (2, 2), np.nan), LabelsError, "holds nan; .*0 where it does not"),
     "infinity": (of(LABELS, (2, 2), np.inf), LabelsError, "holds inf"),
     "sparse NaN": (csr_matrix(of(LABELS, (0, 0), np.nan)), LabelsError, "holds nan"),
@@ -67,6 +81,18 @@ BAD_LABELS = {
     "one id per group": ([0, 1, 2], GroupsError, r"shape \(3,\).*a list with the label ids"),
     "no label": ([[], [], []], LabelsError, "nothing to learn"),
     "no count": (0 * LABELS, LabelsError, "nothing to learn"),
+    "dictionary": (
+        {0: [0], 1: [1], 2: [2]},
+        LabelsError,
+        "a dict; expected a list with the label i",
+    ),
+    "generator": ((i for i in range(3)), LabelsError, "a generator; expected a list"),
+    "huge count": (of(LABELS, (0, 0), 1e300), LabelsError, r"holds 1e\+300; expected how often"),
+    "key of a database": (
+        [[0], [1], [2_000_000_000]],
+        LabelsError,
+        r"2,000,000,000, .*np.unique\(",
+    ),
     "counts or ids": ([[0, 0, 1], [1, 0, 1], [0, 1, 1]], LabelsError, r"not clear .*np.bincount"),
 }
 BAD_FEATURES = {
@@ -118,8 +144,9 @@ def test_bad_features_are_refused_with_advice(name, use):
     ("name", "value"),
     [
         ("iterations", -1), ("iterations", 1.5), ("iterations", "many"), ("iterations", True),
-        ("step", -0.1), ("step", np.nan), ("step", np.inf), ("step", "small"), ("center", "no"),
-        ("center", 1), ("n_jobs", 0), ("n_jobs", -2), ("random_state", "x"), ("random_state", -1),
+        ("step", -0.1), ("step", np.nan), ("step", np.inf), ("step", "small"), ("step", 1e300),
+        ("center", "no"), ("center", 1), ("n_jobs", 0), ("n_jobs", -2),
+        ("random_state", "x"), ("random_state", -1),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_refused_by_name(function, name, value):
@@ -170,7 +197,8 @@ def test_all_forms_of_groups_are_the_same(numbers):
     wanted = np.arange(n_groups)[:, None] == numbers
     lists = [np.flatnonzero(row).tolist() for row in wanted]
     forms = [numbers, np.array(numbers, float), wanted, csr_matrix(wanted), 7 * wanted, lists]
-    for form in [*forms, csr_matrix(wanted).tocoo(), list(map(set, lists)), [2 * m for m in lists]]:
+    forms += [csr_matrix(wanted).tocoo(), list(map(set, lists)), [2 * m for m in lists]]
+    for form in forms:
         found = check_groups(form, n_samples=len(numbers))
         np.testing.assert_array_equal(found.toarray(), wanted)
         assert found.has_canonical_format
@@ -226,6 +254,43 @@ def test_labels_of_a_group_without_samples_are_refused(use):
 def test_pairs_of_0_and_1_may_be_an_indicator(labels):
     with pytest.warns(UserWarning, match=r"read as label ids: .*\[1, 1\] is 1 twice"):
         ignore_groups(X, GROUPS, labels)
+
+
+def test_warnings_name_the_line_of_the_user():
+    labels = [[1, 0], [0, 1], [1, 1]]
+    for use in USES:
+        with pytest.warns(UserWarning, match="read as label ids") as caught:
+            use(X, GROUPS, labels)
+        assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="read as label ids") as caught:
+        um.NearestCentroid().fit(X[:2], [[1, 0], [0, 1]])
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("share", ["one", "estimate"])
+def test_counts_that_are_something_else_do_no_harm(share):
+    """Weights in kilograms, say: only whether a label occurs is used, and answers stay few."""
+    counts = LABELS.toarray() * 2**29
+    model = um.Eagle(um.NearestCentroid(), samples_per_label=share)
+    model.fit(X, groups=GROUPS, group_labels=counts)
+    assert model.labels_per_sample_ <= 4
+    assert np.isfinite(model.label_embeddings_.data).all()
+    assert np.isfinite(model.predict_topk(X, k=4).scores).all()
+
+
+def test_groups_may_be_ranges_and_columns():
+    wanted = GROUPS.toarray()
+    lists = [[0, 1], [2, 3], [4, 5]]
+    forms = [[range(2), range(2, 4), range(4, 6)]]
+    for name, library in (("polars", "Series"), ("pyarrow", "array"), ("pandas", "Series")):
+        try:
+            forms.append(getattr(importlib.import_module(name), library)(lists))
+        except ImportError:
+            continue
+    for form in forms:
+        np.testing.assert_array_equal(check_groups(form, n_samples=6).toarray(), wanted)
+        found = check_group_labels(form, n_groups=3).toarray()
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.filterwarnings("error")

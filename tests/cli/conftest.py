@@ -1,7 +1,6 @@
 """A small cookery data set and a model of it, as a person would have them on disk."""
 
 import json
-import os
 import random
 import subprocess
 from pathlib import Path
@@ -74,25 +73,6 @@ def matrix_model(folder) -> Path:
         main(["fit", f"{folder}/train.xmc.txt", "-o", f"{folder}/matrix"])
     assert ended.value.code == 0
     return folder / "matrix"
-
-
-@pytest.fixture
-def call(capsys):
-    """The command in this process, which is quicker; returns stdout and stderr."""
-
-    def called(*arguments, code=0):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        assert ended.value.code == code, err
-        return out, err
-
-    before = os.environ.pop("UMPTEEN_DEBUG", None)
-    yield called
-    os.environ.pop("UMPTEEN_DEBUG", None)
-    if before is not None:
-        os.environ["UMPTEEN_DEBUG"] = before
 
 
 @pytest.fixture

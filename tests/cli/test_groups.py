@@ -158,6 +158,7 @@ GROUP_LABELS = {
         [{"page": name, "labels": ["a"]} for name in ("p1", "p2", "p3")], "has the group 'p3', but",
     ),
     "twice": ([{"page": "p1", "labels": ["a"]}] * 2, "has the group 'p1' twice"),
+    "another column": ([{"side": "p1", "labels": ["a"]}], "name it with --group\n"),
 }  # fmt: skip
 
 
@@ -169,6 +170,8 @@ def test_labels_of_other_groups_are_refused(call, tmp_path, case):
     _, err = call(
         "fit", file, "--group", "page", "--group-labels", given, "-o", tmp_path / "m", code=1
     )
+    assert message in err
+    _, err = call("describe", file, "--group", "page", "--group-labels", given, code=1)
     assert message in err
 
 

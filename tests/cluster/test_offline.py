@@ -11,7 +11,6 @@ import pytest
 
 import umpteen as um
 from tests.cluster.kills import exit_code_of_kill
-from umpteen.cli import main
 from umpteen.errors import (
     DatasetNotFoundError,
     NotWritableError,
@@ -50,21 +49,6 @@ def shards(tmp_path):
     for number in range(N_SHARDS):
         write_rows(tmp_path / "in" / f"{number}.jsonl", rows(N_ROWS, number))
     return tmp_path / "in"
-
-
-@pytest.fixture
-def call(capsys):
-    """The command, its exit code expected; returns stdout and stderr."""
-
-    def called(*arguments, code=0):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        assert ended.value.code == code, err
-        return out, err
-
-    return called
 
 
 def contents(folder):

@@ -153,6 +153,8 @@ def test_overlapping_groups_and_other_forms():
         (FeaturesError, "no rows", lambda: um.data.group_by_clusters(np.empty((0, 3)), 0)),
         (FeaturesError, "NaN", lambda: um.data.group_by_clusters([[np.nan]], 0)),
         (ParameterError, "merge='bag'", lambda: um.data.aggregate([0], [0], merge="bag")),
+        (ParameterError, "n_samples=4", lambda: um.data.group_randomly(4 * 10**12, 2)),
+        (ParameterError, "merge=", lambda: um.data.aggregate([0], [0], np.array(["set", "list"]))),
         (GroupsError, "no group", lambda: um.data.aggregate([0, 1], [[0]])),
         (GroupsError, "2 rows", lambda: um.data.aggregate([0, 1], csr_matrix(np.ones((1, 3))))),
     ],
@@ -160,3 +162,15 @@ def test_overlapping_groups_and_other_forms():
 def test_bad_input_is_named(error, match, call):
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("width", [5, 400])
+def test_huge_values_are_clustered_as_others(width):
+    """Squares of 1e30 overflow float32; only directions matter."""
+    X = np.random.default_rng(0).standard_normal((16, width))
+    X[8:] += 3
+    wanted = um.data.group_by_clusters(X, 1, noise=0.01)
+    found = um.data.group_by_clusters(X * 1e30, 1, noise=0.01)
+    assert (found != wanted).nnz == 0
+    assert um.data.group_by_clusters(X, 1, noise=1e300).sum() == 16

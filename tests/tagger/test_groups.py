@@ -213,6 +213,8 @@ def test_groups_come_in_several_forms():
         ([[0, 2], [1]], labels),
         ([[0, 2], [1]], {0: ["y", "y"], 1: ["x"]}),
         (csr_matrix(expected), labels),
+        ([range(0, 3, 2), range(1, 2)], labels),
+        (np.array([2, 1, 2], "M8[D]"), dict(zip(np.array([2, 1], "M8[D]"), labels, strict=True))),
     ]:
         found = check_named_groups(groups, group_labels, n_texts=3)
         np.testing.assert_array_equal(found.members.toarray(), expected)
@@ -249,6 +251,13 @@ IMPOSSIBLE = {
         LabelsError,
         "dict; expected a list",
     ),
+    "text of no group": (
+        [[0], []],
+        [["x"], []],
+        GroupsError,
+        "text 1 is in no group .*texts out, or",
+    ),
+    "too wide": (np.eye(3), [["x"]] * 3, GroupsError, "3 columns, but there are 2 rows"),
     "rows of a matrix": ([[0], [1]], [[1, 0, 0], [0, 1, 1]], LabelsError, "looks like a matrix"),
 }
 
@@ -263,6 +272,15 @@ def test_impossible_groups_are_refused(case):
 def test_pairs_of_0_and_1_as_labels_of_groups_are_warned_of():
     with pytest.warns(UserWarning, match="read as the names '0' and '1'"):
         check_named_groups(["a", "b"], [[1, 0], [0, 1]], n_texts=2)
+
+
+def test_tables_are_refused_with_advice():
+    pd = pytest.importorskip("pandas", reason="needs umpteen[test]")
+    table = pd.DataFrame({"page": ["a", "b"], "keywords": [["x"], ["y"]]})
+    with pytest.raises(GroupsError, match="the columns 'page', 'keywords'; expected one column"):
+        check_named_groups(table, [["x"], ["y"]], n_texts=2)
+    with pytest.raises(LabelsError, match=r"is a table; expected a dictionary .*dict\(zip"):
+        check_named_groups(["a", "b"], table, n_texts=2)
 
 
 def test_a_group_twice_in_a_series_is_refused():

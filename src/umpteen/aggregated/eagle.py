@@ -1,7 +1,7 @@
 """Eagle: any classifier, from labels that are known only per group of samples."""
 
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from umpteen.aggregated.recipe import EagleRecipe, upgrade_from_1, upgrade_from_
 from umpteen.aggregated.rounds import Outcome, hand_out_anew
 from umpteen.aggregated.validating import best_labels
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
-from umpteen.errors import GroupsError
+from umpteen.errors import GroupsError, ParameterError
 from umpteen.linear import LabelTree
 from umpteen.progress import Verbose, progress_bar
 from umpteen.storage import Given, Shape, storable
@@ -83,9 +83,10 @@ class Eagle(HasRecipe, ExtremeClassifier):
     assigned_labels_ : the labels that were assigned to each training sample, `(n, n_labels)`.
     label_embeddings_ : the hundred largest values of each label's embedding, `(n_labels, d)`.
     agreement_ : an estimate of the quality of each assignment, without true labels of samples: the
-        share of predicted labels that are among the labels of the sample's groups, for samples that
-        the solvers did not learn from. The first entry is for solvers that learned from the first
-        assignment, the second for solvers that learned from the first round, and so on.
+        share of predicted labels that fit into the labels of their groups, for samples that the
+        solvers did not learn from. A label fits as often as its count in the group. The first
+        entry is for solvers that learned from the first assignment, the second for solvers that
+        learned from the first round, and so on.
 
     >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
     >>> groups = [[0, 1], [2, 3], [4, 5]]
@@ -174,7 +175,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
         return self._fit(problem)
 
     def assign(
-        self, X: Any, groups: Any, group_labels: Any, *, none_of_these: float = 0.0
+        self, X: Any, groups: Any, group_labels: Any, *, none_of_these: float | None = None
     ) -> csr_matrix:
         """Return which samples of new groups have their labels, `(n, n_labels)`, with confidences.
 
@@ -182,8 +183,8 @@ class Eagle(HasRecipe, ExtremeClassifier):
         the samples that the fitted solver scores highest: to one sample of the group if only
         presence was known in `fit`, otherwise to as many as the label's count. A confidence is
         the share of the group's scores that a sample has for the label, times the number of
-        samples that get it, at most 1.
-        A label is left out if all samples of its group score below `none_of_these`.
+        samples that get it, at most 1. With `none_of_these`, a label is left out if all samples
+        of its group score below that.
 
         >>> X = [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 1]]
         >>> groups = [[0, 1], [2, 3], [4, 5]]
@@ -193,9 +194,10 @@ class Eagle(HasRecipe, ExtremeClassifier):
                [False, False,  True]])
         """
         self._check_fitted()
+        least = _check_least(none_of_these)
         problem = Problem.of(X, groups, group_labels, n_labels=self.n_labels_)
         scores = self.score_labels(problem.features, problem.candidates)
-        return assign_new(problem, scores, self.samples_per_label_, float(none_of_these))
+        return assign_new(problem, scores, self.samples_per_label_, least)
 
     def _fit(self, problem: Problem) -> Self:
         solver = LabelTree(n_jobs=self.n_jobs) if self.solver is None else self.solver
@@ -284,3 +286,15 @@ class Eagle(HasRecipe, ExtremeClassifier):
                 "fit takes either Y, each sample's labels, or both groups and group_labels: "
                 "fit(X, groups=groups, group_labels=group_labels)"
             )
+
+
+def _check_least(none_of_these: Any) -> float:
+    """Return the lowest score of a label that is assigned; any score may be negative."""
+    if none_of_these is None:
+        return -np.inf
+    is_number = isinstance(none_of_these, Real) and not isinstance(none_of_these, bool)
+    if not is_number or not np.isfinite(float(none_of_these)):
+        raise ParameterError(
+            f"none_of_these={none_of_these!r} is not possible: expected a score, or None"
+        )
+    return float(none_of_these)

@@ -19,6 +19,7 @@ from umpteen.kernels.grouped import GroupArrays, Scratch, embed
 from umpteen.validation import check_count, check_number, check_seed
 
 _CHUNK_ENTRIES = 2_000_000  # features of candidate samples at a time: 16 MB of embeddings
+_LONGEST_STEP = 1e6  # as good as infinity, and no square overflows
 _NOTHING = 1e-6  # a sum this short, as a share of what was added up, is zero but for rounding
 
 
@@ -85,7 +86,9 @@ class Search:
             raise ParameterError(f"center={center!r} is not possible: expected True or False")
         plain = Background.none(problem.X.shape[1])
         background = Background.of_mean(problem.X) if center else plain
-        return cls(check_count(iterations, "iterations"), check_number(step, "step"), background)
+        if check_number(step, "step") > _LONGEST_STEP:
+            raise ParameterError(f"step={step!r} is not possible: expected at most 1,000,000")
+        return cls(check_count(iterations, "iterations"), float(step), background)
 
 
 def embed_labels(problem: Problem, search: Search, seed: int, n_jobs: int | None) -> csr_matrix:
@@ -162,9 +165,11 @@ def _start_apart(
     """Gives labels whose samples add up to nothing a sample to start from; returns which.
 
     Labels of the same groups would all find the same embedding; so each starts from the
-    sample of one of its groups that is least like the starts of such labels before it.
+    sample of one of its groups that is least like the starts of such labels before it. A start is
+    compared once with the samples of each of its groups.
     """
-    begun: dict[int, list[int]] = {}  # starts of labels by group
+    begun: dict[int, list[int]] = {}  # starts of labels by group, not yet compared
+    closest: dict[int, npt.NDArray[np.float32]] = {}  # similarity of members to those that were
     for label in vague.tolist():
         own = problem.label_groups.indices[
             problem.label_groups.indptr[label] : problem.label_groups.indptr[label + 1]
@@ -174,14 +179,13 @@ def _start_apart(
         rng = np.random.default_rng((seed, label))
         group = int(rng.choice(own))
         bounds = problem.groups.indptr[group : group + 2]
-        members = rng.permutation(problem.groups.indices[bounds[0] : bounds[1]])
-        others = begun.get(group, [])
-        similarity = np.zeros(len(members))
-        if others:
-            similarity = np.asarray(
-                (problem.X[members] @ problem.X[others].T).max(axis=1).todense()
-            )
-        starts[label] = members[int(np.argmin(similarity.ravel()))]
+        members = problem.groups.indices[bounds[0] : bounds[1]]
+        if others := begun.pop(group, []):
+            found = (problem.X[members] @ problem.X[others].T).max(axis=1).toarray().ravel()
+            closest[group] = np.maximum(closest.get(group, found), found)
+        order = rng.permutation(len(members))
+        similarity = closest.get(group, np.zeros(len(members), np.float32))
+        starts[label] = members[order[int(np.argmin(similarity[order]))]]
         for j in own.tolist():
             begun.setdefault(j, []).append(int(starts[label]))
     return vague[starts[vague] >= 0]

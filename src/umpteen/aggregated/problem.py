@@ -111,7 +111,10 @@ class Problem:
         """Return how many labels a sample has on average, at least one."""
         if samples_per_label == "estimate":
             return max(1, round(float(self.probabilities.sum())))
-        return max(1, round(float(self.group_labels.sum() / max(1, self.groups.nnz))))
+        labels = self.group_labels
+        sizes = np.repeat(self.sizes(), np.diff(labels.indptr))  # no count is larger
+        total = np.minimum(labels.data, sizes).sum(dtype=np.float64)
+        return max(1, round(float(total / max(1, self.groups.nnz))))
 
     def worth_learning(self, assigned: csr_matrix) -> npt.NDArray[np.int64]:
         """Return the samples that have a label, or surely have none: no group of theirs has."""

@@ -47,7 +47,7 @@ class EagleRecipe(Recipe):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "iterations": [Interval(Integral, 0, None, closed="left")],
-        "step": [Interval(Real, 0, None, closed="neither")],
+        "step": [Interval(Real, 0, 1e6, closed="right")],
         "background": [StrOptions({"none", "mean", "directions"})],
         "n_directions": [Interval(Integral, 0, None, closed="left")],
         "folds": [Interval(Integral, 2, None, closed="left")],

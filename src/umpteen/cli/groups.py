@@ -63,6 +63,7 @@ def read_grouped(
 ) -> GroupedTexts:
     """Read texts and their groups, and the labels of groups from the same or another file."""
     from umpteen.data import labels_of_groups
+    from umpteen.validation import check_named_groups
 
     options = reading.options | ({} if group_labels is None else {"labels_field": ""})
     samples = replace(reading, options=options).read(file, group_field=group)
@@ -78,6 +79,7 @@ def read_grouped(
         if group_labels is None
         else _labels_of_file(group_labels, reading, group)
     )
+    check_named_groups(groups, lists, len(texts))
     if not any(lists.values()):
         raise UsageError(
             f"no group of {group_labels or named(file)} has labels: expected a column "
@@ -89,9 +91,14 @@ def read_grouped(
 
 def _labels_of_file(path: Path, reading: Reading, group: str) -> dict[str, list[str]]:
     """The labels of groups in a file of their own, where each group has one row."""
+    from umpteen.errors import DataFormatError
+
     wanted = {"labels_field", "label_separator"}
     options = {name: value for name, value in reading.options.items() if name in wanted}
-    found = Reading(None, options | {"text_field": group}).read(path, group_field=group)
+    try:
+        found = Reading(None, options | {"text_field": group}).read(path, group_field=group)
+    except DataFormatError as error:  # the column of groups stands in for texts
+        raise DataFormatError(str(error).replace("text_field", "group_field")) from None
     lists: dict[str, list[str]] = {}
     for name, labels in zip(found.groups or [], found.labels or [], strict=True):
         if name in lists:

@@ -23,6 +23,7 @@ from umpteen.validation import (
 
 _ANY_NUMBER = 2**31 - 1
 _MAX_ROUNDS = 10  # more hardly make clusters tighter
+_LARGEST = 1e9  # values of features, and noise, whose squares and sums fit float32
 _NOISY_WIDTH = 256  # dimensions that features with noise are projected to
 _DENSITY = 1 / 32  # of that projection: eight dimensions for each feature
 
@@ -37,6 +38,8 @@ def group_randomly(n_samples: int, size: int, random_state: Any = 0) -> csr_matr
     ((3, 10), [[4.0, 4.0, 2.0]])
     """
     n_samples, size = check_k(n_samples, "n_samples"), check_k(size, "size")
+    if n_samples > _ANY_NUMBER:
+        raise ParameterError(f"n_samples={n_samples} is not possible: expected at most 2^31 - 1")
     order = np.random.default_rng(check_seed(random_state)).permutation(n_samples)
     return _grouped(order, np.append(np.arange(0, n_samples, size), n_samples))
 
@@ -74,7 +77,7 @@ def aggregate(Y: Any, groups: Any, merge: Literal["list", "set"] = "list") -> cs
     array([[2., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    if merge not in ("list", "set"):
+    if not isinstance(merge, str) or merge not in ("list", "set"):
         raise ParameterError(
             f"merge={merge!r} is not possible: expected 'list' (labels with their counts) or "
             "'set' (each label once)"
@@ -119,6 +122,9 @@ def _with_noise(X: Features, noise: float, rng: np.random.Generator) -> npt.NDAr
         )
         X = projection.fit_transform(X)
     table = np.asarray(X.toarray() if isinstance(X, csr_matrix) else X, np.float32)
+    if np.abs(table).max(initial=0) > _LARGEST:  # squares would overflow; only directions matter
+        table = table / np.float32(np.abs(table).max())
+    noise = min(noise, _LARGEST)
     length = np.float32(noise * np.linalg.norm(table, axis=1).mean() / np.sqrt(table.shape[1]))
     noisy: npt.NDArray[np.float32] = rng.standard_normal(table.shape, np.float32)
     noisy *= length

@@ -1,6 +1,5 @@
 """Which texts of new groups have the groups' labels."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 from umpteen.base import TopK
-from umpteen.errors import LabelsError, ParameterError
+from umpteen.errors import LabelsError, ParameterError, warn_caller
 from umpteen.tagger.calibration import RANKS
 from umpteen.tagger.grouped import count_matrix
 from umpteen.tagger.state import State
@@ -61,10 +60,9 @@ def _known(state: State, lists: list[list[str]]) -> list[list[str]]:
                 f"the tagger knows none of the groups' labels, such as {min(unknown)!r}: it "
                 "can only assign labels that it learned"
             )
-        warnings.warn(
+        warn_caller(
             "labels of groups that the tagger does not know are left out: "
-            f"{len(unknown):,}, such as {min(unknown)!r}",
-            stacklevel=4,
+            f"{len(unknown):,}, such as {min(unknown)!r}"
         )
     return [[name for name in labels if name in ids] for labels in lists]
 

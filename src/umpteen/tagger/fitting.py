@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from umpteen.base import Estimates, ExtremeClassifier, is_able
@@ -58,20 +59,40 @@ def fit_labelled(
     else:
         top = classifier.fit_validated(X, Y, split, RANKS, **more)
         calibration, validated = calibrated(top, Y[split])
-    return State(
+    return new_state(
+        tagger,
+        texts,
+        X,
+        Y,
+        described,
         classifier=classifier,
         vectorizer=vectorizer,
         seen_features=seen_features(classifier, X, more.get("label_features")),
+        calibration=calibration,
+        validated=validated,
+        trials=trials,
+    )
+
+
+def new_state(
+    tagger: "Tagger",
+    texts: list[str],
+    X: csr_matrix,
+    Y: csr_matrix,
+    described: DescribedLabels,
+    **learned: Any,
+) -> State:
+    """Return what a tagger knows after `fit`: samples with their labels, and what it learned."""
+    kept = texts if tagger.keep_texts else None
+    return State(
         label_names=described.labels,
         label_counts=np.bincount(Y.indices, minlength=Y.shape[1]),
         n_samples=len(texts),
         n_added=0,
-        calibration=calibration,
-        validated=validated,
         thresholds=None,
-        replay=Replay.drawn(X, Y, list(texts) if tagger.keep_texts else None, tagger.replay, seed),
+        replay=Replay.drawn(X, Y, kept, tagger.replay, tagger.random_state),
         vocabulary=described.vocabulary,
-        trials=trials,
+        **learned,
     )
 
 

@@ -13,11 +13,10 @@ from umpteen.errors import LabelsError, ParameterError
 from umpteen.linear import LabelTree
 from umpteen.progress import compile_line
 from umpteen.tagger.described_labels import DescribedLabels
-from umpteen.tagger.fitting import N_KERNELS, choose, new_classifier
+from umpteen.tagger.fitting import N_KERNELS, choose, new_classifier, new_state
 from umpteen.tagger.group_calibration import calibrated_by_groups
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.learned_groups import LearnedGroups
-from umpteen.tagger.replay import Replay
 from umpteen.tagger.state import State, seen_features
 from umpteen.tagger.vectorizing import read_texts
 from umpteen.validation import NamedGroups, check_named_groups, check_texts
@@ -57,22 +56,17 @@ def fit_groups(
             eagle, X, named.members, counts, tagger.random_state
         )
     eagle.fit(X, groups=named.members, group_labels=counts)
-    Y = eagle.assigned_labels_
-    return State(
+    return new_state(
+        tagger,
+        texts,
+        X,
+        eagle.assigned_labels_,
+        described,
         classifier=_solver(eagle),
         vectorizer=vectorizer,
         seen_features=seen_features(eagle.solver_, X),
-        label_names=described.labels,
-        label_counts=np.bincount(Y.indices, minlength=Y.shape[1]),
-        n_samples=len(texts),
-        n_added=0,
         calibration=calibration,
         validated=validated,
-        thresholds=None,
-        replay=Replay.drawn(
-            X, Y, texts if tagger.keep_texts else None, tagger.replay, tagger.random_state
-        ),
-        vocabulary=described.vocabulary,
         trials=trials,
         groups=LearnedGroups(
             n_groups=len(named.names),

@@ -32,4 +32,5 @@ class LearnedGroups:
             "one": "which labels occur, each in one text",
         }.get(self.samples_per_label, "which labels occur")
         size = "1 text" if self.largest == 1 else f"at most {self.largest:,} texts"
-        return f"{self.n_groups:,} groups of {size}; known: {labels}"
+        groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
+        return f"{groups} of {size}; known: {labels}"

@@ -68,6 +68,11 @@ def as_array(values: Any, name: str, error: type[ValueError]) -> npt.NDArray[Any
         array = np.asarray(values)
     except (ValueError, TypeError) as problem:
         raise error(f"{name} is not a table of numbers: {problem}") from None
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise error(
+            f"{name} is a masked array with {np.ma.count_masked(values):,} missing values; replace "
+            f"them, for example with {name}.filled(0), or leave out their rows"
+        )
     _check_number_type(array.dtype, name, error)
     return array
 

@@ -1,5 +1,6 @@
 """Groups of samples, and the labels that are given per group only."""
 
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ from scipy.sparse import csr_matrix
 
 from umpteen.errors import GroupsError, LabelsError
 from umpteen.validation.arrays import as_array, canonical_csr
-from umpteen.validation.labels import check_labels, is_list_of_lists, list_counts
+from umpteen.validation.columns import plain
+from umpteen.validation.labels import check_labels, is_gappy, is_list_of_lists, list_counts
+
+_MOST = 2**31 - 1  # of a count: there are no more samples
 
 # What messages about labels say, and what is meant here; the longer ones first.
 _WORDS_OF_GROUPS = {
@@ -45,8 +49,9 @@ def check_groups(groups: Any, *, n_samples: int) -> csr_matrix:
     array([[1., 0., 1.],
            [0., 1., 0.]], dtype=float32)
     """
+    _check_ordered(groups, "groups", "sample numbers", GroupsError)
     try:
-        members = _members(groups, n_samples)
+        members = _members(plain(groups, "groups", GroupsError), n_samples)
     except LabelsError as error:
         raise GroupsError(_in_other_words(str(error), _WORDS_OF_GROUPS)) from None
     if members.shape[1] != n_samples:
@@ -70,12 +75,15 @@ def check_group_labels(
     """Return `group_labels` as canonical CSR of float32 counts `(n_groups, n_labels)`.
 
     Accepted are a matrix that says how often a label occurs in a group, or a list with the
-    label ids of each group, where a label that occurs twice counts twice.
+    label ids of each group, where a label that occurs twice counts twice. Without `n_labels`,
+    those of a model, some group must have a label.
 
     >>> check_group_labels([[0, 0, 2], [1]], n_groups=2).toarray()
     array([[2., 0., 1.],
            [0., 1., 0.]], dtype=float32)
     """
+    _check_ordered(group_labels, "group_labels", "label ids", LabelsError)
+    group_labels = plain(group_labels, "group_labels", LabelsError)
     as_lists = is_list_of_lists(group_labels)
     counts = _list_counts(list(group_labels), n_labels) if as_lists else _count_matrix(group_labels)
     if n_labels is not None and counts.shape[1] != n_labels:
@@ -89,9 +97,19 @@ def check_group_labels(
             "group_labels holds the labels of the group in row j of groups"
             + ("; it looks transposed: pass group_labels.T" if transposed else "")
         )
-    if counts.nnz == 0:
+    if counts.nnz == 0 and n_labels is None:
         raise LabelsError("group_labels has no label at all; there is nothing to learn")
     return counts
+
+
+def _check_ordered(
+    values: Any, name: str, what: str, error: type[GroupsError] | type[LabelsError]
+) -> None:
+    if isinstance(values, str | bytes | Mapping | Set | Iterator):
+        raise error(
+            f"{name} is {values!r:.60}, a {type(values).__name__}; expected a list with the {what} "
+            "of each group, in order, or a matrix with a row for each"
+        )
 
 
 def _members(groups: Any, n_samples: int) -> csr_matrix:
@@ -112,6 +130,11 @@ def _members(groups: Any, n_samples: int) -> csr_matrix:
             f"groups holds the group number {array.min():g}; groups are numbered from 0. Leave "
             "samples of no group out of X, or make each a group of its own"
         )
+    if array.size and np.isfinite(array.max()) and is_gappy(int(array.max()), len(array)):
+        raise GroupsError(
+            f"groups holds the group number {int(array.max()):,}, but X has {n_samples:,} rows; "
+            "groups are numbered from 0. Number yours by np.unique(groups, return_inverse=True)[1]"
+        )
     return csr_matrix(check_labels(array, name="groups").T.tocsr())
 
 
@@ -119,7 +142,8 @@ def _list_counts(lists: list[Any], n_labels: int | None) -> csr_matrix:
     try:
         return list_counts(lists, n_labels, "group_labels", repeats=True)
     except LabelsError as error:
-        raise LabelsError(_in_other_words(str(error), _WORDS_OF_GROUP_LABELS)) from None
+        message = _in_other_words(str(error), _WORDS_OF_GROUP_LABELS)
+        raise LabelsError(message.replace("minlength=2", f"minlength={n_labels or 2}")) from None
 
 
 def _count_matrix(group_labels: Any) -> csr_matrix:
@@ -140,11 +164,12 @@ def _count_matrix(group_labels: Any) -> csr_matrix:
 
 def _whole_counts(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     numbers = values.astype(np.float64)
-    wrong = numbers[~(np.isfinite(numbers) & (numbers >= 0) & (np.floor(numbers) == numbers))]
+    is_count = (numbers >= 0) & (numbers <= _MOST) & (np.floor(numbers) == numbers)
+    wrong = numbers[~is_count]
     if len(wrong):
         raise LabelsError(
             f"group_labels holds {wrong[0]:g}; expected how often a label occurs in a group: "
-            "a whole number, 0 where it does not"
+            "a whole number below 2^31, 0 where it does not"
         )
     return numbers.astype(np.float32)
 

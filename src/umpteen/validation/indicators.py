@@ -1,6 +1,5 @@
 """Lists of 0 and 1: label ids, or the rows of a matrix?"""
 
-import warnings
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from umpteen.errors import LabelsError
+from umpteen.errors import LabelsError, warn_caller
 
 _NUMBERS = {0: 0, 1: 1, "0": 0, "1": 1}
 
@@ -62,8 +61,7 @@ def say_doubt(sure: bool, name: str, read_as: str) -> None:
         raise LabelsError(
             f"{name} is a list of lists of 0 and 1; lists are read as {read_as}: {advice}"
         )
-    warnings.warn(
+    warn_caller(
         f"{name} is a list of pairs of 0 and 1, which are read as {read_as}: [1, 0] is the same as "
-        f"[0, 1], and [1, 1] is 1 twice. If they are rows of a matrix, {advice}",
-        stacklevel=5,
+        f"[0, 1], and [1, 1] is 1 twice. If they are rows of a matrix, {advice}"
     )

@@ -14,6 +14,7 @@ from umpteen.validation.columns import plain
 from umpteen.validation.indicators import indicator_doubt, say_doubt
 
 _MAX_INT32 = np.iinfo(np.int32).max
+_ANY_ID, _IDS_PER_ENTRY = 10_000_000, 10  # ids beyond both are no numbers from 0 on
 
 
 def check_labels(
@@ -67,6 +68,15 @@ def is_single_label(Y: Any) -> bool:
     """
     Y = plain(Y, "Y", LabelsError)
     return not sparse.issparse(Y) and not is_list_of_lists(Y) and np.asarray(Y).ndim == 1
+
+
+def is_gappy(largest: int, n_ids: int) -> bool:
+    """Return whether ids are rather keys of a database than numbers from 0 on.
+
+    >>> is_gappy(70_000, 3), is_gappy(2_000_000_000, 3)
+    (False, True)
+    """
+    return largest >= _ANY_ID + _IDS_PER_ENTRY * n_ids
 
 
 def is_list_of_lists(Y: Any) -> bool:
@@ -188,6 +198,12 @@ def _n_columns(ids: npt.NDArray[Any], n_labels: int | None, name: str) -> int:
         )
     if largest >= _MAX_INT32:
         raise LabelsError(f"{name} holds the label id {largest:,}; ids must fit 32 bits")
+    if n_labels is None and is_gappy(largest, len(ids)):
+        raise LabelsError(
+            f"{name} holds the label id {largest:,}, but only {len(ids):,} ids in all; every id "
+            "from 0 on would be a label. Number yours by np.unique(ids, return_inverse=True)[1], "
+            "or pass a sparse matrix"
+        )
     return n_labels if n_labels is not None else largest + 1
 
 
@@ -210,6 +226,6 @@ def _indicator(matrix: csr_matrix) -> csr_matrix:
 
 
 def _is_id_list(row: Any) -> bool:
-    return isinstance(row, list | tuple | set | frozenset) or (
+    return isinstance(row, list | tuple | set | frozenset | range) or (
         isinstance(row, np.ndarray) and row.ndim == 1
     )

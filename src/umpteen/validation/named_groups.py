@@ -10,9 +10,11 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 
 from umpteen.errors import GroupsError, LabelsError
-from umpteen.validation.columns import cells, is_missing
+from umpteen.validation.columns import cells, is_missing, is_table
 from umpteen.validation.groups import check_groups
 from umpteen.validation.texts import check_not_rows, every_name
+
+_WORDS_OF_TEXTS = {"samples out of X": "texts out", "sample": "text", "X has": "there are"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +78,10 @@ def _members(groups: Any, n_texts: int) -> tuple[list[Hashable], csr_matrix]:
             f"groups is {groups!r:.60}, a {type(groups).__name__}; expected the group of each "
             "text, or a list with the numbers of each group's texts"
         )
-    if sparse.issparse(groups) or getattr(groups, "ndim", 1) == 2:
-        members = check_groups(groups, n_samples=n_texts)
-        return list(range(members.shape[0])), members
-    rows = list(cells(groups, "groups", GroupsError))
-    if any(isinstance(row, list | set | np.ndarray) for row in rows):
-        members = check_groups(rows, n_samples=n_texts)
+    is_matrix = sparse.issparse(groups) or (isinstance(groups, np.ndarray) and groups.ndim == 2)
+    rows: Any = groups if is_matrix else list(cells(groups, "groups", GroupsError))
+    if is_matrix or any(isinstance(row, list | set | range | np.ndarray) for row in rows):
+        members = _numbered(rows, n_texts)
         return list(range(members.shape[0])), members
     if len(rows) != n_texts:
         raise GroupsError(
@@ -93,6 +93,17 @@ def _members(groups: Any, n_texts: int) -> tuple[list[Hashable], csr_matrix]:
     places = (np.array(group_of, np.int32), np.arange(n_texts, dtype=np.int32))
     shape = (len(numbers), n_texts)
     return list(numbers), csr_matrix((np.ones(n_texts, np.float32), places), shape=shape)
+
+
+def _numbered(groups: Any, n_texts: int) -> csr_matrix:
+    """Groups by the numbers of their texts; errors speak of texts."""
+    try:
+        return check_groups(groups, n_samples=n_texts)
+    except GroupsError as error:
+        message = str(error)
+        for word, ours in _WORDS_OF_TEXTS.items():
+            message = message.replace(word, ours)
+        raise GroupsError(message) from None
 
 
 def _group_name(name: Any, text: int) -> Hashable:
@@ -108,13 +119,20 @@ def _group_name(name: Any, text: int) -> Hashable:
             f"groups[{text}] is {name!r:.60}, a {type(name).__name__}; expected the name of a "
             "group: a text or a number"
         ) from None
+    return _plain(name)
+
+
+def _plain(name: Any) -> Hashable:
+    """A name of numpy as Python's own, which is equal to it and hashed alike."""
     plain: Hashable = name.item() if isinstance(name, np.generic) else name
     return plain
 
 
 def _in_order(group_labels: Any, names: list[Hashable]) -> list[list[str]]:
     """The labels of each group, with repetitions."""
-    if sparse.issparse(group_labels) or getattr(group_labels, "ndim", 1) == 2:
+    if sparse.issparse(group_labels) or (
+        isinstance(group_labels, np.ndarray) and group_labels.ndim == 2
+    ):
         raise LabelsError(
             "group_labels is a matrix; expected a dictionary from groups to lists of label names. "
             "For matrices, use Eagle"
@@ -124,6 +142,11 @@ def _in_order(group_labels: Any, names: list[Hashable]) -> list[list[str]]:
             f"group_labels is {group_labels!r:.60}, a {type(group_labels).__name__}; expected a "
             "dictionary from groups to lists of label names, or these lists in order"
         )
+    if is_table(group_labels):
+        raise LabelsError(
+            "group_labels is a table; expected a dictionary from groups to lists of label names, "
+            "such as dict(zip(table['group'], table['labels']))"
+        )
     if hasattr(group_labels, "index") and hasattr(group_labels, "to_dict"):
         if not group_labels.index.is_unique:
             twice = group_labels.index[group_labels.index.duplicated()][0]
@@ -132,6 +155,7 @@ def _in_order(group_labels: Any, names: list[Hashable]) -> list[list[str]]:
             )
         group_labels = group_labels.to_dict()  # a pandas Series is by its index, not by its order
     if isinstance(group_labels, Mapping):
+        group_labels = {_plain(name): labels for name, labels in group_labels.items()}
         _check_same_groups(group_labels, names)
         given = [group_labels[name] for name in names]
     else:

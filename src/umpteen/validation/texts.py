@@ -1,13 +1,12 @@
 """Texts and the names of their labels, in the forms that people have."""
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from umpteen.errors import LabelsError, LabelsShapeError, TextsError
+from umpteen.errors import LabelsError, LabelsShapeError, TextsError, warn_caller
 from umpteen.validation.columns import cells, is_missing
 from umpteen.validation.indicators import doubt_of_names
 
@@ -98,10 +97,9 @@ def check_not_rows(lists: list[Any], name: str, *, repeats: bool = False) -> Non
             "label names, such as [label for label, has in zip(names, row) if has] for each row"
         )
     if doubt:
-        warnings.warn(
+        warn_caller(
             f"{name} is a list of pairs of 0 and 1, which are read as the names '0' and '1', not "
-            "as rows of a matrix",
-            stacklevel=4,
+            "as rows of a matrix"
         )
 
 

@@ -47,7 +47,7 @@ class MIMLRecipe(Recipe):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions({"auto", "list", "assigned", "sigmoid"})],
         "iterations": [Interval(Integral, 0, None, closed="left")],
-        "step": [Interval(Real, 0, None, closed="neither")],
+        "step": [Interval(Real, 0, 1e6, closed="right")],
         "center": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "patience": [Interval(Integral, 1, None, closed="left")],

@@ -1,10 +1,10 @@
 """Parse label cells, and warn if the file may mean something else."""
 
-import warnings
 from collections import Counter
 from typing import Any
 
 from umpteen.data.formats.records import label_names
+from umpteen.errors import warn_caller
 
 _OTHERS = ("|", ";", ",")
 _SHARE = 0.2  # of the cells; in fewer, it is rather part of a name
@@ -74,9 +74,7 @@ class LabelCells:
 
     def warn(self, file: str) -> None:
         """Warn about ambiguous labels; call it after the last cell."""
-        for hint in (self.hint(), self._spellings.hint()):
-            if hint:
-                warnings.warn(f"{file}: {hint}", stacklevel=3)
+        _warn(file, self.hint(), self._spellings.hint())
 
     def hint(self) -> str | None:
         """Return a warning if another separator seems to be meant, or None."""
@@ -136,9 +134,7 @@ class LabelLists:
 
     def warn(self, file: str) -> None:
         """Warn about ambiguous labels; call it after the last list."""
-        for hint in (self.hint(), self._spellings.hint()):
-            if hint:
-                warnings.warn(f"{file}: {hint}", stacklevel=3)
+        _warn(file, self.hint(), self._spellings.hint())
 
     def hint(self) -> str | None:
         """Return a warning if single texts look like lists, or None."""
@@ -151,3 +147,8 @@ class LabelLists:
                     f'one label. If {other!r} separates labels, give a list, as in ["a", "b"]'
                 )
         return None
+
+
+def _warn(file: str, *hints: str | None) -> None:
+    for hint in filter(None, hints):
+        warn_caller(f"{file}: {hint}")
