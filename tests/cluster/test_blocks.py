@@ -47,6 +47,9 @@ class Local:
 class TwoNodes:
     ids, most_cores = ["0" * 56, "1" * 56], 1
 
+    def check_task(self, n_bytes):
+        assert n_bytes < 1e9
+
 
 def matrices(seed=0):
     random = np.random.default_rng(seed)
@@ -79,7 +82,8 @@ def test_each_batch_gets_its_rows(needs, n_blocks, size, at_once, limit):
     rows, _ = deliveries(n_blocks, limit)
     orders = list(rows.orders(batches, at_once))
     assert [order.batch for order in orders] == batches
-    for batch, delivery, objects in orders:
+    for batch, delivery, objects, memory in orders:
+        assert bool(memory) == bool(delivery.apart)
         assert bool(delivery.apart) == (limit == 0 and sum(len(each.rows) for each in batch) > 0)
         part = delivered(batch, delivery, objects, lambda reference: reference)
         for item in batch:
@@ -116,7 +120,7 @@ def test_a_batch_that_needs_most_of_a_block_gets_it_without_a_copy():
     assert local.calls == []
     assert np.shares_memory(order.objects[0].data, rows._blocks.matrices[0].data)
     (order,) = rows.orders([[OnRows(range(10, 20))]], at_once=4)
-    part = delivered(*order, None)
+    part = delivered(order.batch, order.delivery, order.objects, None)
     assert np.shares_memory(part.matrices[0].data, rows._blocks.matrices[0].data)
 
 

@@ -13,15 +13,20 @@ from umpteen.cluster.nodes import Nodes
 from umpteen.sharding import IntArray, OnRows, rows_of
 
 Batch = list[OnRows]
+_COPIES = 2  # of rows in a worker: as they come, and as a kernel gathers them
 _ON_THEIR_WAY = 5  # batches per core: two that run or wait, here and where they were cut, and one
 
 
 class Order(NamedTuple):
-    """A batch, how its rows come, and the objects that they come in."""
+    """A batch, how its rows come, the objects that they come in, and the memory that it needs.
+
+    Only a batch whose rows are not in the store has to ask for memory.
+    """
 
     batch: Batch
     delivery: Delivery
     objects: list[Any]
+    memory: int
 
 
 class _Wanted(NamedTuple):
@@ -29,6 +34,7 @@ class _Wanted(NamedTuple):
 
     rows: IntArray
     by_block: list[IntArray]
+    size: int
     fits: bool  # into the store, all at once
 
 
@@ -74,7 +80,7 @@ class Deliveries:
         self.n_bytes += size
         if size <= self._limit:
             self._most = max(self._most, size)
-        return _Wanted(rows, self._blocks.split(rows), size <= self._limit)
+        return _Wanted(rows, self._blocks.split(rows), size, size <= self._limit)
 
     def _slices(self, wanted: list[_Wanted]) -> list[dict[int, Any]]:
         """Start to cut, and return the slices of each batch by their blocks."""
@@ -106,5 +112,7 @@ class Deliveries:
                 objects += self._references[number]
         n_values = self._blocks.n_values(wanted.rows)
         if wanted.fits:
-            return Order(batch, Delivery(taken, n_values, []), objects)
-        return Order(batch, Delivery(taken, n_values, objects), [])
+            return Order(batch, Delivery(taken, n_values, []), objects, 0)
+        memory = _COPIES * wanted.size
+        self._nodes.check_task(memory)
+        return Order(batch, Delivery(taken, n_values, objects), [], memory)

@@ -131,8 +131,9 @@ class RayEngine:
             for batch in batches:
                 yield self._task.remote(step, batch, None, rest, *arrays)
             return
-        for batch, delivery, objects in rows.orders(batches, self.width):
-            yield self._task.remote(step, batch, delivery, rest, *arrays, *objects)
+        for batch, delivery, objects, memory in rows.orders(batches, self.width):
+            task = self._task.options(memory=memory) if memory else self._task
+            yield task.remote(step, batch, delivery, rest, *arrays, *objects)
         self.n_rows += rows.n_bytes
         self.most_rows = max(self.most_rows, rows.held)
 

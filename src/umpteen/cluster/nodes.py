@@ -19,6 +19,7 @@ class Nodes:
         self._stores = {node["NodeID"]: _store(node) for node in alive}
         self.ids = [node["NodeID"] for node in working]
         self.smallest_store = min(_store(node) for node in working)
+        self.most_memory = max(int(node["Resources"].get("memory", 0)) for node in working)
         self.most_cores = max(int(node["Resources"].get("CPU", 1)) for node in working)
 
     def check_shared(self, n_bytes: int) -> None:
@@ -27,6 +28,15 @@ class Nodes:
             raise ClusterMemoryError(
                 f"a step shares {n_bytes:,} bytes among its tasks, and the object store of a node "
                 f"has {self.smallest_store:,}: {MORE_STORE}"
+            )
+
+    def check_task(self, n_bytes: int) -> None:
+        """Refuse a task that no node has the memory for: Ray would wait for such a node."""
+        if n_bytes > self.most_memory:
+            raise ClusterMemoryError(
+                f"a task needs {n_bytes:,} bytes of memory for its samples, and the largest node "
+                f"has {self.most_memory:,}: use a node with more memory, or fewer samples or "
+                "features. The root of a tree learns from all samples in one task"
             )
 
     def check_driver(self, n_bytes: int, node: str) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,17 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.kernels.compiling import frozen
 from umpteen.kernels.nodes import train_chunk
+from umpteen.kernels.simd import WIDTH
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.chunks import Chunk, Packed, join, packed, plan_chunks, upper_hierarchy
+from umpteen.linear.chunks import (
+    Chunk,
+    Packed,
+    join,
+    packed,
+    plan_chunks,
+    side_by_side,
+    upper_hierarchy,
+)
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.tree import Tree
 from umpteen.metrics.hits import found_in
@@ -103,8 +113,7 @@ def train_tree(
             OnRows(samples[plan.chunk_node[chunk] - nodes.start], (*plan.bounds(chunk), chunk))
             for chunk in range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
         ]
-        shared = (Sharded(X, member, later), trainer)
-        both = parallel.map(_trained, tasks, shared, n_jobs=n_jobs, done=lambda _: bar.advance())
+        both = _train_chunks(tasks, Sharded(X, member, later), trainer, n_jobs, bar)
         trial += [each[0] for each in both]
         chunks += [each[1] for each in both]
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
@@ -112,15 +121,56 @@ def train_tree(
     return tree, None if validation is None else join(hierarchy, plan.node_chunk, trial)
 
 
+def _train_chunks(
+    tasks: list[OnRows], sharded: Sharded, trainer: ChunkTrainer, n_jobs: int | None, bar: Bar
+) -> list[tuple[Packed, Packed]]:
+    """Train the chunks of a layer.
+
+    A cluster may have more cores than an upper layer has chunks. Then a chunk is trained in parts:
+    each sixteen children learn by themselves anyway, and give the same bits.
+    """
+    shared = (sharded, trainer)
+    n_parts = parallel.width_elsewhere() // len(tasks)
+    if n_parts < 2:
+        return parallel.map(_trained, tasks, shared, n_jobs=n_jobs, done=lambda _: bar.advance())
+    parts = [_parts(task, n_parts) for task in tasks]
+    learned = iter(parallel.map(_trained_part, list(chain(*parts)), shared, n_jobs=n_jobs))
+    found = []
+    for own in parts:
+        trial, final = zip(*islice(learned, len(own)), strict=True)
+        whole = side_by_side(final)
+        without = whole if trial[0] is final[0] else side_by_side(trial)
+        found.append(_packed_both(without, whole, trainer.n_features))
+        bar.advance()
+    return found
+
+
+def _parts(task: OnRows, n_parts: int) -> list[OnRows]:
+    """Divide the children of a chunk, but not those that are trained at once."""
+    first, last, chunk = task.item
+    size = -(-(last - first) // (n_parts * WIDTH)) * WIDTH
+    return [
+        OnRows(task.rows, (start, min(start + size, last), chunk))
+        for start in range(first, last, size)
+    ]
+
+
 def _trained(task: OnRows, sharded: Sharded, trainer: ChunkTrainer) -> tuple[Packed, Packed]:
     """Train a chunk and pack it at once, which takes half the memory."""
+    return _packed_both(*_trained_part(task, sharded, trainer), trainer.n_features)
+
+
+def _packed_both(trial: Chunk, final: Chunk, n_features: int) -> tuple[Packed, Packed]:
+    done = packed(final, n_features)
+    return (done if trial is final else packed(trial, n_features)), done
+
+
+def _trained_part(task: OnRows, sharded: Sharded, trainer: ChunkTrainer) -> tuple[Chunk, Chunk]:
     (X, member, later), samples = sharded.at(task.rows)
     of_split = later[samples]
     samples = np.concatenate([samples[~of_split], samples[of_split]])
     n_first = len(samples) - int(of_split.sum())
-    trial, final = trainer.train_both(X, member, samples, n_first, *task.item)
-    done = packed(final, trainer.n_features)
-    return (done if trial is final else packed(trial, trainer.n_features)), done
+    return trainer.train_both(X, member, samples, n_first, *task.item)
 
 
 def learn_trust(
