@@ -57,9 +57,9 @@ class RayEngine:
     """Runs tasks on the cluster that `ray`, the module, is connected to.
 
     `n_sent` counts the bytes that were put into the store for all tasks of a step, `n_received`
-    those of results, and `n_rows` those of rows for single batches. `most_shared` is the most that
-    a step shared, which every node must hold. `most_rows` is the most that a node held of blocks
-    and slices.
+    those of results, and `n_rows` those of rows for single batches. `most_held` is the most that
+    the store of a node had to hold during a step: what its tasks share, blocks and slices.
+    `most_whole` is the share of the smallest store above which matrices stay in blocks.
     """
 
     def __init__(self, ray: Any) -> None:
@@ -67,7 +67,8 @@ class RayEngine:
         self._task = ray.remote(num_cpus=1, max_retries=_RETRIES)(work)
         self._stored: dict[str, Any] = {}  # what the latest step has in the store, by its digest
         self._n_blocks: dict[tuple[Any, ...], int] = {}
-        self.n_sent = self.n_received = self.n_rows = self.most_shared = self.most_rows = 0
+        self.n_sent = self.n_received = self.n_rows = self.most_held = 0
+        self.most_whole = _WHOLE
 
     @property
     def width(self) -> int:
@@ -107,7 +108,9 @@ class RayEngine:
         for place, each in enumerate(shared):
             if isinstance(each, Sharded):
                 n_bytes = sum(map(size_of, each.matrices))
-                return place if n_bytes > _WHOLE * Nodes(self._ray).smallest_store else None
+                return (
+                    place if n_bytes > self.most_whole * Nodes(self._ray).smallest_store else None
+                )
         return None
 
     def _started(
@@ -118,7 +121,7 @@ class RayEngine:
         others = tuple(None if i == place else each for i, each in enumerate(shared))
         parcel = pack((function, others), self._ray.cloudpickle)
         Nodes(self._ray).check_shared(parcel.n_bytes)
-        self.most_shared = max(self.most_shared, parcel.n_bytes)
+        self.most_held = max(self.most_held, parcel.n_bytes)
         step = Step(uuid.uuid4().hex, versions()["umpteen"], parcel.frozen, place)
         before, self._stored = self._stored, {}
         arrays = [self._kept(digest(each), each, each.nbytes, before) for each in parcel.arrays]
@@ -135,7 +138,7 @@ class RayEngine:
             task = self._task.options(memory=memory) if memory else self._task
             yield task.remote(step, batch, delivery, rest, *arrays, *objects)
         self.n_rows += rows.n_bytes
-        self.most_rows = max(self.most_rows, rows.held)
+        self.most_held = max(self.most_held, parcel.n_bytes + rows.held)
 
     def _deliveries(self, sharded: Sharded, n_shared: int, before: dict[str, Any]) -> Deliveries:
         """Put blocks into the store, and return what delivers their rows."""

@@ -133,10 +133,10 @@ def _train_chunks(
     n_parts = parallel.width_elsewhere() // len(tasks)
     if n_parts < 2:
         return parallel.map(_trained, tasks, shared, n_jobs=n_jobs, done=lambda _: bar.advance())
-    parts = [_parts(task, n_parts) for task in tasks]
-    learned = iter(parallel.map(_trained_part, list(chain(*parts)), shared, n_jobs=n_jobs))
+    divided = [_divided(task, n_parts) for task in tasks]
+    learned = iter(parallel.map(_trained_part, list(chain(*divided)), shared, n_jobs=n_jobs))
     found = []
-    for own in parts:
+    for own in divided:
         trial, final = zip(*islice(learned, len(own)), strict=True)
         whole = side_by_side(final)
         without = whole if trial[0] is final[0] else side_by_side(trial)
@@ -145,7 +145,7 @@ def _train_chunks(
     return found
 
 
-def _parts(task: OnRows, n_parts: int) -> list[OnRows]:
+def _divided(task: OnRows, n_parts: int) -> list[OnRows]:
     """Divide the children of a chunk, but not those that are trained at once."""
     first, last, chunk = task.item
     size = -(-(last - first) // (n_parts * WIDTH)) * WIDTH
