@@ -79,6 +79,8 @@ class RayEngine:
         self, function: Callable[..., Any], items: list[Any], shared: tuple[Any, ...]
     ) -> Generator[Any, None, None]:
         """Yield `function(item, *shared)` for each item, in order."""
+        if not items:  # all were done before a restart
+            return
         with translated(self._ray):
             width = self.width
             place = self._place_of_blocks(shared)
