@@ -23,7 +23,8 @@ PRIVATE = ("/dev/shm", "/tmp/ray")
 START = """
 set -e
 hostname {name}
-mount --bind {hosts} /etc/hosts
+mount --bind {names}/hosts /etc/hosts
+mount --bind {names}/resolv.conf /etc/resolv.conf
 for folder in {folders}; do mount -t tmpfs -o size={room},mode=1777 tmpfs $folder; done
 echo started
 exec sleep 3600
@@ -33,7 +34,7 @@ exec sleep 3600
 class Machine:
     """A machine that is on until `power_off`."""
 
-    def __init__(self, name: str, number: int, hosts: Path) -> None:
+    def __init__(self, name: str, number: int, names: Path) -> None:
         self.name, self.address = name, f"{NETWORK}.{number}"
         self._space, self._ends = f"{PREFIX}-{number}", (f"{PREFIX}v{number}", f"{PREFIX}w{number}")
         outer, inner = self._ends
@@ -48,7 +49,7 @@ class Machine:
         ):
             ip("-n", self._space, *words)
         folders = " ".join(PRIVATE)
-        script = START.format(name=name, hosts=hosts, folders=folders, room=ROOM)
+        script = START.format(name=name, names=names, folders=folders, room=ROOM)
         self._init = subprocess.Popen(
             ["ip", "netns", "exec", self._space, "unshare", "--pid", "--fork", "--kill-child",
              "--mount", "--mount-proc", "--uts", "--ipc", "sh", "-c", script],
@@ -115,17 +116,17 @@ def machines(names: list[str]) -> Iterator[list[Machine]]:
     for folder in PRIVATE:
         Path(folder).mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as place:
-        hosts = Path(place) / "hosts"
         lines = [f"{NETWORK}.{i} {name}" for i, name in enumerate(names, 1)]
-        hosts.write_text("\n".join(["127.0.0.1 localhost", *lines, ""]))
-        hosts.chmod(0o644)
+        (Path(place) / "hosts").write_text("\n".join(["127.0.0.1 localhost", *lines, ""]))
+        # Other names are refused at once; otherwise gRPC waits for an answer from the network.
+        (Path(place) / "resolv.conf").write_text("nameserver 127.0.0.1\n")
         Path(place).chmod(0o755)
         running: list[Machine] = []
         ip("link", "add", f"{PREFIX}b", "type", "bridge")
         try:
             ip("link", "set", f"{PREFIX}b", "up")
             for i, name in enumerate(names, 1):
-                running.append(Machine(name, i, hosts))
+                running.append(Machine(name, i, Path(place)))
             yield running
         finally:
             for machine in running:
