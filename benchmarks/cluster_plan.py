@@ -31,6 +31,7 @@ BEAM, BLOCK_CELLS = 8, 4_000_000
 AT_ONCE = 16  # children that are trained at once: the least part of a chunk
 MANY_CLUSTERS = 32  # from so many on, each is a task with all its cuts
 STORE, WHOLE, ON_THEIR_WAY, BATCHES = 0.3, 0.25, 5, 64  # as in Ray and in umpteen.cluster
+FOR_TASKS = 0.7  # of a node's memory: the rest is the store
 SIZES = {  # labels and samples
     "1 M labels, 10 M samples": (10**6, 10**7),
     "10 M labels, 100 M samples": (10**7, 10**8),
@@ -124,9 +125,10 @@ def derive(measured: dict[str, Any]) -> Costs:
     per_row = np.array(leaves["seconds"]) / np.maximum(1, leaves["sizes"])
     root_row = sum(root["seconds"]) / max(1, sum(root["sizes"]))
     level = max(sum(step["seconds"]) for step in clustering if len(step["seconds"]) < MANY_CLUSTERS)
-    # Not among the measured steps: the first cut, the next two, which two threads make, and a root
-    # with one chunk.
-    alone = 1.5 * level + root_row * n_samples * (len(training) < len(layers))
+    # Not among the measured steps: the first cut, the next two if the driver's two threads made
+    # them, and a root with one chunk.
+    has_two = any(len(step["seconds"]) == 2 for step in clustering)
+    alone = level * (1 if has_two else 1.5) + root_row * n_samples * (len(training) < len(layers))
     waiting = sum(step["wall"] for step in measured["threads"]["steps"])
     results = sum(
         step["received"]
@@ -222,7 +224,17 @@ def plan(
     is_whole = of_data <= WHOLE * STORE * memory
     steps = steps_of(n_labels, n_samples, costs, cluster.n_cores, is_whole)
     work = sum(float(step.seconds.sum()) for step in steps)
-    tasks = sum(replay(step.seconds, cluster, step.result) for step in steps)
+    root = next(step for step in steps if step.part == "training chunks")
+    fit_memory = max(1, int(FOR_TASKS * memory // (2 * of_data)))  # tasks of the root on a node
+    cores = cluster.cores_per_node if is_whole else min(cluster.cores_per_node, fit_memory)
+    tasks = sum(
+        replay(
+            step.seconds,
+            cluster._replace(cores_per_node=cores) if step is root else cluster,
+            step.result,
+        )
+        for step in steps
+    )
     longest = sum(float(step.seconds.max()) for step in steps)
     network = sum(
         cluster.broadcast(step.shared) + cluster.exchange(step.rows, len(step.seconds))
@@ -233,7 +245,6 @@ def plan(
     driver = costs.driver * (n_samples + n_labels)
     blocks = of_data / cluster.n_nodes
     held = blocks * (1 + ON_THEIR_WAY * costs.rows_per_sample / BATCHES)
-    n_root = next(len(step.seconds) for step in steps if step.part == "training chunks")
     return {
         "size": name,
         "nodes": cluster.n_nodes,
@@ -246,7 +257,6 @@ def plan(
         "is_whole": is_whole,
         "node_bytes": max(of_data, of_X + of_tree) if is_whole else max(held, blocks + of_tree),
         "tree_bytes": of_tree,
-        "root_bytes": 2 * of_data * -(-n_root // cluster.n_nodes),
         "root_task_bytes": 2 * of_data,
         "weights": costs.weights_per_label * n_labels,
         "cores": cluster.n_cores,
@@ -266,7 +276,7 @@ def limit(each: dict[str, Any], memory: float) -> str:
         reasons.append("the tree exceeds the store of a node")
     elif each["node_bytes"] > STORE * memory * 1e9:
         reasons.append("X and tree exceed the store of a node")
-    if each["root_task_bytes"] > memory * 1e9:
+    if each["root_task_bytes"] > FOR_TASKS * memory * 1e9:
         reasons.append("a task of the root exceeds the memory of a node")
     if each["weights"] > MOST_WEIGHTS:
         reasons.append("more weights than a tree can have")
