@@ -1,6 +1,6 @@
 """A fit on a Ray cluster of two nodes on this machine, beside threads, part by part.
 
-    python benchmarks/cluster.py [--quick]
+    python benchmarks/cluster.py [--quick [--divide N]]
 
 Both have two cores. The same fit runs on threads and on the cluster; every task is timed where it
 runs. What is left of the wall time is the driver's own work, which no node can take over. Then the
@@ -40,7 +40,7 @@ Row = list[str]
 
 def main() -> None:
     options = parse()
-    divisor = 20 if options.quick else 1
+    divisor = options.divide if options.quick else 1
     datas = [
         um.data.make_extreme(n // divisor, N_FEATURES // divisor, labels // divisor, random_state=0)
         for n, labels in SIZES
@@ -78,7 +78,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="a twentieth of every size")
+    parser.add_argument("--quick", action="store_true", help="a part of every size; not kept")
+    parser.add_argument("--divide", type=int, default=20, help="with --quick: sizes by this")
     return parser.parse_args()
 
 
