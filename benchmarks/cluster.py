@@ -1,6 +1,6 @@
 """A fit on a Ray cluster of two nodes on this machine, beside threads, part by part.
 
-    python benchmarks/cluster.py [--quick]
+    python benchmarks/cluster.py [--quick [--divide N]]
 
 Both have two cores. The same fit runs on threads and on the cluster; every task is timed where it
 runs. What is left of the wall time is the driver's own work, which no node can take over. Then the
@@ -32,13 +32,15 @@ SIZES = [
 N_FEATURES = 100_000
 MOMENTS = (0.1, 0.3, 0.5, 0.7, 0.9)  # shares of all tasks
 STORE = 2_000_000_000
+LEAST_STORE = 80_000_000  # Ray refuses less
+ROOM = 1.3  # of the tree and a half of the data: the store of a node
 
 Row = list[str]
 
 
 def main() -> None:
     options = parse()
-    divisor = 20 if options.quick else 1
+    divisor = options.divide if options.quick else 1
     datas = [
         um.data.make_extreme(n // divisor, N_FEATURES // divisor, labels // divisor, random_state=0)
         for n, labels in SIZES
@@ -62,6 +64,11 @@ def main() -> None:
         results["put_rate"] = put_rate(engine, STORE // (100 if options.quick else 10))
         results["memory"] = [memory(data.train, engine) for data in datas]
         results["faults"] = [fault(datas[0].train, cluster, engine, moment) for moment in MOMENTS]
+    results["blocks"] = [
+        in_blocks(data.train, whole) for data, whole in zip(datas, results["memory"], strict=True)
+    ]
+    for each in results["memory"]:
+        del each["bits"]
     results["same_bits"] = results["threads"].pop("bits") == results["cluster"].pop("bits")
     write_results(results, results_folder(options.quick) / "cluster.json", markdown(results))
     print(markdown(results))
@@ -71,7 +78,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="a twentieth of every size")
+    parser.add_argument("--quick", action="store_true", help="a part of every size; not kept")
+    parser.add_argument("--divide", type=int, default=20, help="with --quick: sizes by this")
     return parser.parse_args()
 
 
@@ -116,9 +124,9 @@ def first(item: int, array: Any) -> int:
     return int(array[item])
 
 
-def memory(split: Any, engine: Any) -> dict[str, int]:
+def memory(split: Any, engine: Any) -> dict[str, Any]:
     """The most that a step shares, and what the formula says: X, and the tree or the labels."""
-    engine.most_shared = 0
+    engine.most_held = 0
     with parallel.engine(engine):
         model = um.LabelTree(n_jobs=CORES, random_state=0).fit(split.X, split.Y)
     (tree,) = model.trees_
@@ -130,8 +138,29 @@ def memory(split: Any, engine: Any) -> dict[str, int]:
         "n_labels": split.Y.shape[1],
         "of_tree": of_tree,
         "n_weights": len(tree.weight),
-        "measured": engine.most_shared,
-        "formula": 8 * split.X.nnz + 4 * n + max(8 * split.Y.nnz + 4 * n, of_tree),
+        "measured": engine.most_held,
+        "bits": bits(model, split),
+        "formula": 8 * split.X.nnz + 4 * n + max(8 * split.Y.nnz + 5 * n, of_tree),
+    }
+
+
+def in_blocks(split: Any, whole: dict[str, Any]) -> dict[str, Any]:
+    """Fit with X in blocks on nodes with small stores, but for the driver's; `whole` as before."""
+    of_data = 8 * (split.X.nnz + split.Y.nnz) + 9 * split.X.shape[0]
+    store = max(LEAST_STORE, int(ROOM * (of_data / CORES + whole["of_tree"])))
+    with local_cluster(CORES, store, STORE) as (cluster, engine), cluster.watched() as seen:
+        engine.most_whole = 0
+        found = fit(split, engine, CORES)
+    return {
+        "n_samples": split.X.shape[0],
+        "n_labels": split.Y.shape[1],
+        "of_data": of_data,
+        "formula": engine.most_held,
+        "store": store,
+        "wall": found["wall"],
+        "rows": engine.n_rows,
+        "same_bits": found["bits"] == whole["bits"],
+        **seen,
     }
 
 
@@ -229,6 +258,16 @@ def markdown(results: dict[str, Any]) -> str:
          "yes" if each["same_bits"] else "NO"]
         for each in results["faults"]
     ]  # fmt: skip
+    block_rows = [
+        ["samples", "labels", "X and labels MB", "formula MB", "store MB", "most in use MB",
+         "spilled MB", "MB of rows moved", "s", "same bits"]
+    ] + [
+        [f"{each['n_samples']:,}", f"{each['n_labels']:,}",
+         *(f"{each[name] / 1e6:,.1f}"
+           for name in ("of_data", "formula", "store", "used", "spilled", "rows")),
+         f"{each['wall']:.1f}", "yes" if each["same_bits"] else "NO"]
+        for each in results["blocks"]
+    ]  # fmt: skip
     parts = [
         "# Fit on a cluster of two nodes, beside threads",
         made_by(results),
@@ -241,6 +280,12 @@ def markdown(results: dict[str, Any]) -> str:
         "Bytes that every node must hold: 8 for each value of X and 4 for each sample, and the "
         "same for the labels of a layer, or the tree if that is larger.",
         table_lines(memory_rows),
+        "If X and the labels are larger than a quarter of a node's store, they stay in blocks of "
+        "rows, here always: a node holds what a step shares, its part of the blocks, and for each "
+        "core five times the rows of a batch. Tasks of the root need all rows: they read one block "
+        "after the other into their own memory. Ray counts what is in use in the second node's "
+        "store, copies that it may drop included.",
+        table_lines(block_rows),
         "## A node killed",
         table_lines(fault_rows),
     ]

@@ -9,6 +9,8 @@ billion samples on 8, 64 and 512 nodes. Nothing is run. What is assumed:
   The layers, nodes and chunks of each size are those of LabelTree's defaults.
 - A level of clustering takes as long per label as measured, and a search per sample and layer.
 - The driver's own work grows with samples and labels. Nodes pass common data on to each other.
+- X and labels that exceed a quarter of a node's store stay in blocks: each node receives the rows
+  of its tasks, and each task of the root receives all rows.
 """
 
 import argparse
@@ -26,6 +28,10 @@ from umpteen.trees.hierarchy import layer_sizes
 
 BRANCHING, MAX_LEAF, MAX_CHUNK = 512, 96, 128  # LabelTree's defaults
 BEAM, BLOCK_CELLS = 8, 4_000_000
+AT_ONCE = 16  # children that are trained at once: the least part of a chunk
+MANY_CLUSTERS = 32  # from so many on, each is a task with all its cuts
+STORE, WHOLE, ON_THEIR_WAY, BATCHES = 0.3, 0.25, 5, 64  # as in Ray and in umpteen.cluster
+FOR_TASKS = 0.7  # of a node's memory: the rest is the store
 SIZES = {  # labels and samples
     "1 M labels, 10 M samples": (10**6, 10**7),
     "10 M labels, 100 M samples": (10**7, 10**8),
@@ -55,12 +61,13 @@ class Costs(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Tasks that run side by side, what they share, and what each returns."""
+    """Tasks that run side by side, what they share, what each returns, and rows for them all."""
 
     part: str
     seconds: Seconds
     shared: float
     result: float
+    rows: float
 
 
 def main() -> None:
@@ -68,7 +75,7 @@ def main() -> None:
     measured = json.loads((results_folder(options.quick) / "cluster.json").read_text())
     costs = derive(measured)
     plans = [
-        plan(name, labels, samples, costs, cluster(nodes, options, measured))
+        plan(name, labels, samples, costs, cluster(nodes, options, measured), options.memory * 1e9)
         for name, (labels, samples) in SIZES.items()
         for nodes in NODES
     ]
@@ -117,9 +124,11 @@ def derive(measured: dict[str, Any]) -> Costs:
     root, leaves = training[0], training[-1]
     per_row = np.array(leaves["seconds"]) / np.maximum(1, leaves["sizes"])
     root_row = sum(root["seconds"]) / max(1, sum(root["sizes"]))
-    level = max(sum(step["seconds"]) for step in clustering)
-    # Steps of one task are not among the measured ones: the first cut, and a root with one chunk.
-    alone = level + root_row * n_samples * (len(training) < len(layers))
+    level = max(sum(step["seconds"]) for step in clustering if len(step["seconds"]) < MANY_CLUSTERS)
+    # Not among the measured steps: the first cut, the next two if the driver's two threads made
+    # them, and a root with one chunk.
+    has_two = any(len(step["seconds"]) == 2 for step in clustering)
+    alone = level * (1 if has_two else 1.5) + root_row * n_samples * (len(training) < len(layers))
     waiting = sum(step["wall"] for step in measured["threads"]["steps"])
     results = sum(
         step["received"]
@@ -144,50 +153,98 @@ def derive(measured: dict[str, Any]) -> Costs:
     )
 
 
-def steps_of(n_labels: int, n_samples: int, costs: Costs, n_cores: int) -> list[Step]:
+def steps_of(
+    n_labels: int, n_samples: int, costs: Costs, n_cores: int, is_whole: bool
+) -> list[Step]:
     """All steps of one fit: levels of clustering, and training and a search for each layer."""
     layers = layer_sizes(n_labels, BRANCHING, MAX_LEAF)
-    of_X = n_samples * (8 * costs.values_per_sample + 4)
-    of_labels = n_samples * (8 * costs.labels_per_sample + 4)
+    of_X, of_labels = sizes_of(n_samples, costs)
     of_rows = 8 * costs.values_per_sample * n_samples * costs.labels_per_sample
-    steps = []
-    for level in range(int(np.ceil(np.log2(max(2, layers[-1]))))):
-        cuts = np.full(2**level, costs.clustering * n_labels / 2**level)
-        steps.append(
-            Step("clustering labels", cuts, of_rows if level == 1 else 0, 4 * n_labels / 2**level)
-        )
+    steps = clustering_steps(n_labels, layers[-1], costs, of_rows)
     random = np.random.default_rng(0)
     for depth, n_nodes in enumerate(layers):
         below = layers[depth + 1] if depth + 1 < len(layers) else n_labels
-        n_chunks = n_nodes * -(-below // (n_nodes * MAX_CHUNK))
+        per_node = -(-below // (n_nodes * MAX_CHUNK))
+        n_chunks = n_nodes * per_node
+        n_parts = min(max(1, n_cores // n_chunks), MAX_CHUNK // AT_ONCE)
         rows = n_samples if depth == 0 else costs.rows_per_sample * n_samples / n_nodes
         per_row = costs.root_row if depth == 0 else costs.leaf_row
         spread = random.choice(costs.spread, n_chunks) if depth else np.ones(n_chunks)
-        seconds = rows * per_row * spread
-        shared = of_labels + (of_X if depth == 0 else 0)  # X is there from the step before
-        steps.append(
-            Step("training chunks", seconds, shared, costs.result_per_label * below / n_chunks)
-        )
+        seconds = np.repeat(rows * per_row * spread / n_parts, n_parts)
+        n_tasks = len(seconds)
+        result = costs.result_per_label * below / n_tasks
+        # A batch has all chunks of a node, so that these rows are sent once; parts of the root
+        # are batches of their own.
+        n_sent = n_tasks if depth == 0 else n_nodes
+        of_data = of_X + of_labels
+        if is_whole:
+            shared = of_labels + (of_X if depth == 0 else 0)  # X is there from the step before
+            steps.append(Step("training chunks", seconds, shared, result, 0))
+        else:
+            moved = n_sent * rows / n_samples * of_data
+            steps.append(Step("training chunks", seconds, 0, result, moved))
         widest = max(BRANCHING, BEAM * min(BRANCHING, below // n_nodes + 1))
         n_blocks = max(n_cores, -(-n_samples * widest // BLOCK_CELLS))
         blocks = np.full(min(n_blocks, n_samples), costs.search * n_samples / n_blocks)
-        of_tree = costs.tree_per_label * below
-        steps.append(Step("searching trees", blocks, of_tree, 80 * n_samples / n_blocks))
+        of_tree, answers = costs.tree_per_label * below, 80 * n_samples / n_blocks
+        moved = 0 if is_whole else of_X
+        steps.append(Step("searching trees", blocks, of_tree, answers, moved))
     return steps
 
 
+def clustering_steps(n_labels: int, n_leaves: int, costs: Costs, of_rows: float) -> list[Step]:
+    """Levels of cuts, then all levels that are left in one step."""
+    n_levels = int(np.ceil(np.log2(max(2, n_leaves))))
+    of_level, part = costs.clustering * n_labels, "clustering labels"
+    steps = []
+    for level in range(n_levels):
+        n_clusters = 2**level
+        cuts = np.full(n_clusters, of_level / n_clusters)
+        moved = of_rows if level else 0  # the first cut is made on the driver
+        if n_clusters >= MANY_CLUSTERS:
+            rest = (n_levels - level) * cuts
+            steps.append(Step(part, rest, 0, 4 * n_labels / n_clusters, moved))
+            break
+        steps.append(Step(part, cuts, 0, 4 * n_labels / n_clusters, moved))
+    return steps
+
+
+def sizes_of(n_samples: int, costs: Costs) -> tuple[float, float]:
+    """Bytes of X and of the labels of a layer."""
+    of_X = n_samples * (8 * costs.values_per_sample + 4)
+    return of_X, n_samples * (8 * costs.labels_per_sample + 5)
+
+
 def plan(
-    name: str, n_labels: int, n_samples: int, costs: Costs, cluster: Cluster
+    name: str, n_labels: int, n_samples: int, costs: Costs, cluster: Cluster, memory: float
 ) -> dict[str, Any]:
     """The wall time of a fit by what it is spent on, and what limits it."""
-    steps = steps_of(n_labels, n_samples, costs, cluster.n_cores)
+    of_X, of_labels = sizes_of(n_samples, costs)
+    of_data, of_tree = of_X + of_labels, costs.tree_per_label * n_labels
+    is_whole = of_data <= WHOLE * STORE * memory
+    steps = steps_of(n_labels, n_samples, costs, cluster.n_cores, is_whole)
     work = sum(float(step.seconds.sum()) for step in steps)
-    tasks = sum(replay(step.seconds, cluster, step.result) for step in steps)
+    root = next(step for step in steps if step.part == "training chunks")
+    fit_memory = max(1, int(FOR_TASKS * memory // (2 * of_data)))  # tasks of the root on a node
+    cores = cluster.cores_per_node if is_whole else min(cluster.cores_per_node, fit_memory)
+    tasks = sum(
+        replay(
+            step.seconds,
+            cluster._replace(cores_per_node=cores) if step is root else cluster,
+            step.result,
+        )
+        for step in steps
+    )
     longest = sum(float(step.seconds.max()) for step in steps)
-    network = sum(cluster.broadcast(step.shared) for step in steps)
+    network = sum(
+        cluster.broadcast(step.shared) + cluster.exchange(step.rows, len(step.seconds))
+        for step in steps
+    )
+    if not is_whole:
+        network += of_data / cluster.put_rate + of_data / cluster.bandwidth  # to their homes
     driver = costs.driver * (n_samples + n_labels)
-    of_X = n_samples * (8 * costs.values_per_sample + 4)
-    of_labels = n_samples * (8 * costs.labels_per_sample + 4)
+    blocks = of_data / cluster.n_nodes
+    held = blocks * (1 + ON_THEIR_WAY * costs.rows_per_sample / BATCHES)
     return {
         "size": name,
         "nodes": cluster.n_nodes,
@@ -197,7 +254,10 @@ def plan(
         "network": network,
         "driver": driver,
         "wall": tasks + network + driver,
-        "node_bytes": of_X + max(of_labels, costs.tree_per_label * n_labels),
+        "is_whole": is_whole,
+        "node_bytes": max(of_data, of_X + of_tree) if is_whole else max(held, blocks + of_tree),
+        "tree_bytes": of_tree,
+        "root_task_bytes": 2 * of_data,
         "weights": costs.weights_per_label * n_labels,
         "cores": cluster.n_cores,
     }
@@ -212,8 +272,12 @@ def limit(each: dict[str, Any], memory: float) -> str:
         "driver": each["driver"],
     }
     reasons = [max(parts, key=lambda name: parts[name])]
-    if each["node_bytes"] > 0.3 * memory * 1e9:
-        reasons.append("X exceeds the store of a node")
+    if each["tree_bytes"] > STORE * memory * 1e9:
+        reasons.append("the tree exceeds the store of a node")
+    elif each["node_bytes"] > STORE * memory * 1e9:
+        reasons.append("X and tree exceed the store of a node")
+    if each["root_task_bytes"] > FOR_TASKS * memory * 1e9:
+        reasons.append("a task of the root exceeds the memory of a node")
     if each["weights"] > MOST_WEIGHTS:
         reasons.append("more weights than a tree can have")
     return "; ".join(reasons)
@@ -221,7 +285,7 @@ def limit(each: dict[str, Any], memory: float) -> str:
 
 def rows_of(results: dict[str, Any]) -> list[Row]:
     heads = ["size", "nodes", "CPU h", "wall h", "efficiency %", "tasks h", "longest tasks h",
-             "network h", "driver h", "GB per node", "limited by"]  # fmt: skip
+             "network h", "driver h", "GB per node", "GB of a root task", "limited by"]  # fmt: skip
     rows = [heads]
     for each in results["plans"]:
         hours = {
@@ -233,7 +297,8 @@ def rows_of(results: dict[str, Any]) -> list[Row]:
             [each["size"], str(each["nodes"]), f"{hours['work']:,.1f}", f"{hours['wall']:,.2f}",
              f"{efficiency:.0f}", f"{hours['tasks']:,.2f}", f"{hours['longest']:,.2f}",
              f"{hours['network']:,.2f}", f"{hours['driver']:,.2f}",
-             f"{each['node_bytes'] / 1e9:,.1f}", limit(each, results["memory"])]
+             f"{each['node_bytes'] / 1e9:,.1f}", f"{each['root_task_bytes'] / 1e9:,.1f}",
+             limit(each, results["memory"])]
         )  # fmt: skip
     return rows
 
@@ -250,8 +315,9 @@ def markdown(results: dict[str, Any]) -> str:
         "Gbit/s. The object store of a node is 30% of its memory.",
         table_lines(rows_of(results)),
         "Longest tasks are the sum over all steps of each step's longest task, which no number of "
-        "nodes makes shorter: the first cuts of clustering, and the chunks of the root, each of "
-        "which learns from all samples.",
+        "nodes makes shorter: the first cuts of clustering, and the parts of the root's chunks, "
+        "each of which learns from all samples. GB per node are of its store: X in blocks, or "
+        "whole if it is small, and the tree that is searched.",
         f"Costs: a chunk takes {1e6 * costs['root_row']:.1f} µs per sample at the root and "
         f"{1e6 * costs['leaf_row']:.1f} µs below it, where each layer has "
         f"{costs['rows_per_sample']:.1f} rows per sample; a level of clustering "

@@ -1,6 +1,7 @@
 """An engine that measures each step of a fit, on threads or on a local Ray cluster."""
 
 import os
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,9 @@ PARTS = {
     "_counted": "counting words",
     "_weighed": "features of texts",
     "_separated": "clustering labels",
+    "_arranged": "clustering labels",
     "_trained": "training chunks",
+    "_trained_part": "training chunks",
     "_found": "searching trees",
     "_view": "label embeddings",
 }
@@ -86,12 +89,16 @@ def rows(item: Any) -> int:
 class LocalCluster:
     """A Ray cluster of nodes with one core each, all on this machine."""
 
-    def __init__(self, n_nodes: int, store: int) -> None:
+    def __init__(self, n_nodes: int, store: int, store_of_head: int | None = None) -> None:
         from ray.cluster_utils import Cluster
 
         os.environ |= {"RAY_worker_niceness": "0"}
         self._store = store
-        head = {"num_cpus": 1, "object_store_memory": store, "include_dashboard": False}
+        head = {
+            "num_cpus": 1,
+            "object_store_memory": store_of_head or store,
+            "include_dashboard": False,
+        }
         self._cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
         self.address = self._cluster.address
         self.others = [self._add() for _ in range(n_nodes - 1)]
@@ -107,11 +114,35 @@ class LocalCluster:
     def close(self) -> None:
         self._cluster.shutdown()
 
+    @contextmanager
+    def watched(self, seconds: float = 0.05) -> Iterator[dict[str, int]]:
+        """Yield what Ray says of the last node's store: the most in use, and what it spilled."""
+        from ray._private.internal_api import node_stats
+
+        node, ended = self.others[-1], threading.Event()
+        found = {"used": 0, "spilled": 0}
+
+        def watch() -> None:
+            while not ended.wait(seconds):
+                stats = node_stats(node.node_ip_address, node.node_manager_port, False).store_stats
+                found["used"] = max(found["used"], stats.object_store_bytes_used)
+                found["spilled"] = stats.spilled_bytes_total
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield found
+        finally:
+            ended.set()
+            thread.join()
+
 
 @contextmanager
-def local_cluster(n_nodes: int, store: int) -> Iterator[tuple[LocalCluster, Any]]:
+def local_cluster(
+    n_nodes: int, store: int, store_of_head: int | None = None
+) -> Iterator[tuple[LocalCluster, Any]]:
     """Yield a cluster and the engine that is connected to it."""
-    cluster = LocalCluster(n_nodes, store)
+    cluster = LocalCluster(n_nodes, store, store_of_head)
     try:
         with um.cluster.ray(cluster.address) as engine:
             yield cluster, engine

@@ -29,6 +29,10 @@ class Cluster(NamedTuple):
         hops = int(np.ceil(np.log2(self.n_nodes + 1)))
         return n_bytes / self.put_rate + hops * n_bytes / self.bandwidth
 
+    def exchange(self, n_bytes: float, n_tasks: int) -> float:
+        """All nodes that have tasks receive rows at the same time, each those of its tasks."""
+        return n_bytes / min(self.n_nodes, n_tasks) / self.bandwidth
+
 
 def replay(seconds: Seconds, cluster: Cluster, result_bytes: float) -> float:
     """Return the wall time of a step: batches in order, a window, and results in order.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 from umpteen import parallel
 from umpteen.kernels.clustering import bisect
 from umpteen.kernels.topk import frozen_csr
+from umpteen.sharding import OnRows, Sharded
 
 IntArray = npt.NDArray[np.int32]
 Borders = npt.NDArray[np.int64]
@@ -36,22 +37,26 @@ def cut_all(
     have the sizes that the cut asks for.
     """
     scratch = parallel.PerThread(partial(np.zeros, rows.shape[1], np.float32))
-    tasks = [(order[cut.start : cut.end], cut) for cut in cuts]
+    tasks = [OnRows(order[cut.start : cut.end], cut) for cut in cuts]
     order = order.copy()
-    found = parallel.map(_separated, tasks, (rows, max_rounds, scratch), n_jobs=n_jobs)
+    shared: tuple[Any, ...] = (Sharded(rows), max_rounds, scratch)
+    if len(cuts) <= parallel.n_threads(n_jobs):  # not faster elsewhere, and all rows are here
+        found = parallel.run(lambda task: _separated(task, *shared), tasks, n_jobs=n_jobs)
+    else:
+        found = parallel.map(_separated, tasks, shared, n_jobs=n_jobs)
     for cut, own in zip(cuts, found, strict=True):
         order[cut.start : cut.end] = own
     return order
 
 
 def _separated(
-    task: tuple[IntArray, Cut], rows: csr_matrix, max_rounds: int,
+    task: OnRows, sharded: Sharded, max_rounds: int,
     scratch: parallel.PerThread[npt.NDArray[np.float32]],
 ) -> IntArray:  # fmt: skip
-    members, cut = task
-    own = members.copy()
+    (rows,), places = sharded.at(task.rows)
+    own, cut = places.copy(), task.item
     bisect(*frozen_csr(rows), own, cut.split - cut.start, max_rounds, cut.seed, scratch.value)
-    return own
+    return sharded.rows_at(own)
 
 
 def arrange(
@@ -88,13 +93,13 @@ def arrange(
             ]
         )
     scratch = parallel.PerThread(partial(np.zeros, rows.shape[1], np.float32))
-    tasks = [(order[cluster.start : cluster.end], cluster) for cluster in clusters]
+    tasks = [OnRows(order[cluster.start : cluster.end], cluster) for cluster in clusters]
     found = parallel.map(
         _arranged,
         tasks,
-        (rows, seed, scratch),
+        (Sharded(rows), seed, scratch),
         n_jobs=n_jobs,
-        done=lambda task: tell(task[1].n_cuts),
+        done=lambda task: tell(task.item.n_cuts),
     )
     for cluster, own in zip(clusters, found, strict=True):
         order[cluster.start : cluster.end] = own
@@ -136,12 +141,12 @@ def _pending(clusters: list[_Cluster]) -> list[_Cluster]:
 
 
 def _arranged(
-    task: tuple[IntArray, _Cluster], rows: csr_matrix, seed: int,
+    task: OnRows, sharded: Sharded, seed: int,
     scratch: parallel.PerThread[npt.NDArray[np.float32]],
 ) -> IntArray:  # fmt: skip
     """Make all cuts of a cluster: so many are small that each alone would not be worth its way."""
-    members, whole = task
-    own, features = members.copy(), frozen_csr(rows)
+    (rows,), members = sharded.at(task.rows)
+    own, features, whole = members.copy(), frozen_csr(rows), task.item
     clusters = [whole]
     while clusters:
         cluster = clusters.pop()
@@ -149,4 +154,4 @@ def _arranged(
         places = own[cut.start - whole.start : cut.end - whole.start]
         bisect(*features, places, cut.split - cut.start, _MAX_ROUNDS, cut.seed, scratch.value)
         clusters += _pending(cluster.halves(cut))
-    return own
+    return sharded.rows_at(own)

@@ -169,6 +169,16 @@ def width(n_jobs: int | None) -> int:
     return n_threads(n_jobs) if chosen is None else chosen.width
 
 
+def width_elsewhere() -> int:
+    """Return how many tasks of `map` run at the same time on the block's engine; 0 on threads.
+
+    >>> width_elsewhere()
+    0
+    """
+    chosen = _engine.get()
+    return 0 if chosen is None else chosen.width
+
+
 def run(
     function: Callable[[Item], Result],
     items: Iterable[Item],

@@ -10,16 +10,19 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import umpteen as um
 from tests.cluster.models import fitted, small_tasks, texts  # noqa: F401
-from tests.cluster.tasks import dies_once, kernels, largest, nested, pid, refuse, sleeps
+from tests.cluster.tasks import dies_once, kernels, largest, nested, pid, refuse, sleeps, totals
 from tests.engines import OtherProcesses
 from umpteen import parallel
 from umpteen.cli import main
+from umpteen.cluster.blocks import size_of
 from umpteen.errors import ClusterMemoryError
+from umpteen.sharding import OnRows, Sharded
 
-pytest.importorskip("ray", reason="needs the extra `cluster`")
+ray = pytest.importorskip("ray", reason="needs the extra `cluster`")
 
 NAMES = ["LabelTree", "Tagger", "Eagle", "NearestCentroid", "Ensemble"]
 expected = cache(fitted)
@@ -54,6 +57,56 @@ def test_same_bits_on_nodes(n_nodes, name, nodes):
         assert engine.width == n_nodes
         assert fitted(name) == expected(name)
         assert (engine.n_sent > 0) == (name != "NearestCentroid")  # it has no tasks worth the way
+
+
+@pytest.fixture(params=[0.0625, 0], ids=["slices", "blocks one by one"])
+def in_blocks(request, monkeypatch):
+    """Have matrices stay in blocks of rows that would be small enough to be sent whole."""
+    monkeypatch.setattr("umpteen.cluster.engine._WHOLE", 0)
+    monkeypatch.setattr("umpteen.cluster.engine._LARGEST_BLOCK", 1e-4)
+    monkeypatch.setattr("umpteen.cluster.engine._ROWS", request.param)
+
+
+@pytest.mark.parametrize("name", ["LabelTree", "Tagger"])
+@pytest.mark.usefixtures("small_tasks", "in_blocks")
+def test_same_bits_if_tasks_get_their_rows_only(name, nodes):
+    nodes.grow_to(2)
+    with um.cluster.ray() as engine:
+        assert fitted(name) == expected(name)
+        assert engine.n_rows > 0
+
+
+@pytest.mark.usefixtures("small_tasks", "in_blocks")
+def test_same_bits_if_a_node_with_blocks_dies(nodes):
+    nodes.grow_to(3)
+    with um.cluster.ray() as engine:
+        disturbed = Disturbed(engine, 15, lambda _: nodes.kill_one())
+        with parallel.engine(disturbed):
+            assert fitted("LabelTree") == expected("LabelTree")
+        assert disturbed._left <= 0
+
+
+def test_matrices_larger_than_the_store_of_a_node(nodes):
+    """The nodes that only compute need room for their share of the rows."""
+    nodes.grow_to(2)
+    n_rows, per_row = 30_000, 500
+    random = np.random.default_rng(0)
+    values = random.integers(100, size=n_rows * per_row).astype(np.float32)
+    columns = np.tile(np.arange(per_row, dtype=np.int32), n_rows)
+    X = csr_matrix((values, columns, np.arange(n_rows + 1, dtype=np.int32) * per_row))
+    orders = random.permutation(n_rows).astype(np.int32).reshape(150, -1)
+    items = [OnRows(np.sort(rows)) for rows in orders]
+    items += [OnRows(range(n_rows)), OnRows(range(5, 2000))]
+    smallest = min(
+        node["Resources"]["object_store_memory"] for node in ray.nodes() if node["Alive"]
+    )
+    assert size_of(X) > 1.1 * smallest
+    with um.cluster.ray() as engine:
+        found = parallel.map(totals, items, (Sharded(X),))
+        assert size_of(X) < engine.n_sent < 1.1 * size_of(X)
+        parallel.map(totals, items[:4], (Sharded(X),))
+        assert engine.n_sent < 1.1 * size_of(X)  # it was there already
+    assert found == [totals(item, Sharded(X)) for item in items]
 
 
 @pytest.mark.usefixtures("small_tasks")

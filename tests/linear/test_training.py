@@ -1,11 +1,14 @@
 """If a node learns from the wrong samples, its labels are confused with their neighbours."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from umpteen import parallel
 from umpteen.linear import training
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.search import Search, search_tree
@@ -140,6 +143,42 @@ def test_threads_do_not_change_a_bit(logistic, n_jobs):
     alone, together = (train_tree(X, Y, hierarchy, settings_, n, Bar())[0] for n in (1, n_jobs))
     for ours, theirs in zip(alone.arrays, together.arrays, strict=True):
         assert ours.tobytes() == theirs.tobytes()
+
+
+class Wide:
+    """An engine with so many cores, here in this process."""
+
+    def __init__(self, width):
+        self.width, self.steps = width, []
+
+    def map(self, function, items, shared):
+        self.steps.append([item.item for item in items])
+        for item in items:
+            yield function(item, *shared)
+
+
+@pytest.mark.parametrize("prune", [0.0, 0.05])
+@pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize("width", [2, 5, 64])
+def test_chunks_that_are_trained_in_parts_are_the_same(logistic, width, prune):
+    """Otherwise a model would depend on the number of nodes."""
+    X, Y = random_csr(150, 25, 0.3, seed=0), random_csr(150, 300, 0.02, values=(1.0,), seed=1)
+    hierarchy = tree_over(X, Y, branching=150, max_leaf=2)
+    settings_ = solver(logistic=logistic, hard_negatives=2, prune=prune)
+    split, engine = np.arange(150) % 5 == 0, Wide(width)
+    expected = train_tree(X, Y, hierarchy, settings_, 1, Bar(), split)
+    with parallel.engine(engine):
+        found = train_tree(X, Y, hierarchy, settings_, 1, Bar(), split)
+    for ours, theirs in zip(expected, found, strict=True):
+        for one, other in zip(ours.arrays, theirs.arrays, strict=True):
+            assert one.dtype == other.dtype
+            assert one.tobytes() == other.tobytes()
+    ends = {  # of the root's two chunks, and where these are cut
+        2: [1, 81, 144],
+        5: [1, 49, 81, 113, 144],
+        64: [1, 17, 33, 49, 65, 81, 97, 113, 129, 144],
+    }
+    assert [(first, last) for first, last, _ in engine.steps[0]] == list(pairwise(ends[width]))
 
 
 def test_samples_without_labels_speak_against_what_they_contain():

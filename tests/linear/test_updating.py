@@ -204,7 +204,7 @@ def test_newcomers_are_what_training_on_these_samples_gives(few_samples, logisti
     features, how = rough(), solver(logistic=logistic)
     tree = add_labels(None, features, NEW, IDS, how, 1)
     samples = np.array(literal_samples(features, NEW.toarray(), how.seed, 20, 3, 5), np.int32)
-    chunk = ChunkTrainer(features, how).train(samples, NEW, 0, N_NEW, 0)
+    chunk = ChunkTrainer(features, how).train(features, NEW, samples, 0, N_NEW, 0)
     assert tree.hierarchy.n_nodes == 1
     assert tree.hierarchy.label_order.tolist() == IDS.tolist()
     assert_same_chunks(split(tree), [packed(chunk, X.shape[1])])
@@ -264,7 +264,9 @@ def test_each_group_learns_from_samples_of_its_own(few_samples):
         member = csr_matrix(MANY[:, group])
         samples = literal_samples(features, member.toarray(), SOLVER.seed, 20, 3, 5)
         looked_at.add(tuple(samples))
-        chunk = trainer.train(np.array(samples, np.int32), member, 0, len(group), int(group[0]))
+        chunk = trainer.train(
+            features, member, np.array(samples, np.int32), 0, len(group), int(group[0])
+        )
         expected.append(packed(chunk, X.shape[1]))
     assert len(looked_at) > 1
     assert_same_chunks(split(tree), expected)
@@ -698,7 +700,7 @@ def test_refitted_newcomers_learn_again_and_the_others_do_not():
     assert after.hierarchy.label_order.tolist() == IDS.tolist()
     every, how = np.arange(300, dtype=np.int32), model._solver(model._first_seed())
     member = csr_matrix(other[:, [N_OLD + 1, N_OLD + 5]])
-    chunk = ChunkTrainer(X, how).train(every, member, 0, 2, 0)
+    chunk = ChunkTrainer(X, how).train(X, member, every, 0, 2, 0)
     table = np.zeros((2, X.shape[1]), np.float32)
     table[chunk.child, np.repeat(chunk.feature, np.diff(chunk.entry))] = chunk.weight
     weights, unit = dense_weights(after, X.shape[1]), after.chunk_scale[0]

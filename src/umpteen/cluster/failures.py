@@ -4,12 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from umpteen.cluster.nodes import MORE_STORE
 from umpteen.errors import ClusterError, ClusterMemoryError
-
-_MORE_STORE = (
-    "start nodes with a larger store (ray start --object-store-memory=BYTES; in containers also "
-    "--shm-size), or use fewer samples or features"
-)
 
 
 @contextmanager
@@ -32,7 +28,7 @@ def translated(ray: Any) -> Iterator[None]:
     except (errors.ObjectStoreFullError, errors.OutOfDiskError) as problem:
         raise ClusterMemoryError(
             "the object store of a node is full, and so is the disk that it spills to: "
-            f"{_MORE_STORE}; or free disk space there. Ray says: {first_line(problem)}"
+            f"{MORE_STORE}; or free disk space there. Ray says: {first_line(problem)}"
         ) from problem
     except errors.TaskCancelledError as problem:
         raise ClusterError("a task was cancelled from outside of this program") from problem
@@ -46,20 +42,6 @@ def translated(ray: Any) -> Iterator[None]:
             f"Ray failed ({type(problem).__name__}): {first_line(problem)} Install the same "
             "versions of umpteen, ray and Python on all nodes, and look into Ray's logs (ray logs)"
         ) from problem
-
-
-def check_store(ray: Any, n_bytes: int) -> None:
-    """Refuse what does not fit the object store of every node: Ray would use the disk instead."""
-    smallest = min(
-        int(node["Resources"].get("object_store_memory", 0))
-        for node in ray.nodes()
-        if node["Alive"]
-    )
-    if n_bytes > smallest:
-        raise ClusterMemoryError(
-            f"a step shares {n_bytes:,} bytes among its tasks, and the object store of a node has "
-            f"{smallest:,}: {_MORE_STORE}"
-        )
 
 
 def first_line(problem: Exception) -> str:

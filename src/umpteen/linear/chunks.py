@@ -158,6 +158,38 @@ def unpacked(chunk: Packed) -> Chunk:
     return Chunk(chunk.feature, chunk.entry, chunk.child, weight, chunk.bias)
 
 
+def side_by_side(chunks: Sequence[Chunk]) -> Chunk:
+    """Return one chunk with the children of several, as if they had been trained together.
+
+    >>> one, other = (
+    ...     Chunk(
+    ...         np.array([feature], np.int32),
+    ...         np.array([0, 1], np.int32),
+    ...         np.zeros(1, np.uint8),
+    ...         np.ones(1, np.float32),
+    ...         np.zeros(1, np.float32),
+    ...     )
+    ...     for feature in (7, 3)
+    ... )
+    >>> side_by_side([one, other])[:3]
+    (array([3, 7], dtype=int32), array([0, 1, 2], dtype=int32), array([1, 0], dtype=uint8))
+    """
+    first = _ends([len(chunk.bias) for chunk in chunks])
+    features = np.concatenate([np.repeat(each.feature, np.diff(each.entry)) for each in chunks])
+    children = np.concatenate(
+        [chunk.child + before for chunk, before in zip(chunks, first, strict=False)]
+    )
+    order = np.argsort(features, kind="stable")  # so that the children of a feature ascend
+    kept, counts = np.unique(features, return_counts=True)
+    return Chunk(
+        feature=kept.astype(np.int32),
+        entry=_ends(counts.tolist()),
+        child=children[order].astype(np.uint8),
+        weight=np.concatenate([chunk.weight for chunk in chunks])[order],
+        bias=np.concatenate([chunk.bias for chunk in chunks]),
+    )
+
+
 def _chunk_of(tree: Tree, chunk: int) -> Packed:
     first_row, last_row = tree.chunk_row[chunk : chunk + 2]
     entry = tree.entry[first_row : last_row + 1]

@@ -105,7 +105,7 @@ def _try_layer(
     samples = [_samples(X, above, plan.chunk_node[chunk], nodes, solver) for chunk in tried]
     start = time.perf_counter()
     trained = [
-        trainer.train(rows, member, *plan.bounds(chunk), int(chunk))
+        trainer.train(X, member, rows, *plan.bounds(chunk), int(chunk))
         for chunk, rows in zip(tried, samples, strict=True)
     ]
     load = np.ones(hierarchy.n_nodes) if above is None else np.diff(above.indptr)

@@ -13,6 +13,7 @@ from umpteen.kernels.candidates import score_paths
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.chunks import upper_view
 from umpteen.linear.tree import Tree
+from umpteen.sharding import OnRows, Sharded
 
 _BLOCK_CELLS = 4_000_000  # candidates kept at a time per thread: 16 MB
 _VOTES = 20  # labels that each tree of an ensemble names at least
@@ -89,18 +90,20 @@ def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
     fair_share = -(-n // parallel.width(search.n_jobs))
     at_root, below = tree.widths
     size = max(1, min(_BLOCK_CELLS // max(at_root, search.beam_width * below), fair_share))
-    blocks = [(first, min(first + size, n)) for first in range(0, n, size)]
+    blocks = [OnRows(range(first, min(first + size, n))) for first in range(0, n, size)]
+    shared = (Sharded(X), tree, k, search)
     if len(blocks) == 1:
-        return _found(blocks[0], tree, X, k, search)
-    answers = parallel.map(_found, blocks, (tree, X, k, search), n_jobs=search.n_jobs)
+        return _found(blocks[0], *shared)
+    answers = parallel.map(_found, blocks, shared, n_jobs=search.n_jobs)
     labels, logs = zip(*answers, strict=True)
     return np.concatenate(labels), np.concatenate(logs)
 
 
-def _found(rows: tuple[int, int], tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
+def _found(task: OnRows, sharded: Sharded, tree: Tree, k: int, search: Search) -> Answer:
+    (X,), rows = sharded.at(task.rows)
     return beam_search(  # type: ignore[no-any-return]
-        *frozen_csr(X), X.shape[1], *rows, tree.arrays, search.beam_width, k, search.path_weight,
-        search.logistic,
+        *frozen_csr(X), X.shape[1], rows.start, rows.stop, tree.arrays, search.beam_width, k,
+        search.path_weight, search.logistic,
     )  # fmt: skip
 
 

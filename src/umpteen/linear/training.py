@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +11,22 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.kernels.compiling import frozen
 from umpteen.kernels.nodes import train_chunk
+from umpteen.kernels.simd import WIDTH
 from umpteen.kernels.topk import frozen_csr
-from umpteen.linear.chunks import Chunk, Packed, join, packed, plan_chunks, upper_hierarchy
+from umpteen.linear.chunks import (
+    Chunk,
+    Packed,
+    join,
+    packed,
+    plan_chunks,
+    side_by_side,
+    upper_hierarchy,
+)
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.tree import Tree
 from umpteen.metrics.hits import found_in
 from umpteen.progress import Bar
+from umpteen.sharding import OnRows, Sharded
 from umpteen.trees import Hierarchy
 
 _RANKS = 10  # labels per training sample that are looked at for trust
@@ -39,41 +50,32 @@ _ROUNDING = 1e-4  # rows of unit length in float32 are that long but for this
 
 
 class ChunkTrainer:
-    """Trains single chunks; may be used by several threads at once.
+    """Trains single chunks of samples like those of `X`; may be used by several threads at once."""
 
-    `validation` marks the samples of a validation split.
-    """
-
-    def __init__(
-        self, X: csr_matrix, solver: Solver, validation: npt.NDArray[np.bool_] | None = None
-    ) -> None:
-        self._features, self._solver = frozen_csr(X), solver
-        self.n_features = X.shape[1]
-        self._validation = validation
+    def __init__(self, X: csr_matrix, solver: Solver) -> None:
+        self._solver, self.n_features = solver, X.shape[1]
         length = _typical_length(X)
         self._prune, self._cost = solver.prune / length, solver.cost / length**2
         self._local_of = parallel.PerThread(partial(np.full, X.shape[1], -1, np.int32))
 
     def train(
-        self, samples: npt.NDArray[np.int32], member: csr_matrix, first: int, last: int, seed: int
-    ) -> Chunk:
+        self, X: csr_matrix, member: csr_matrix, samples: npt.NDArray[np.int32], first: int,
+        last: int, seed: int,
+    ) -> Chunk:  # fmt: skip
         """Return the weights of the columns `first` to `last` of `member` (samples, children)."""
-        return self.train_both(samples, member, first, last, seed)[1]
+        return self.train_both(X, member, samples, len(samples), first, last, seed)[1]
 
     def train_both(
-        self, samples: npt.NDArray[np.int32], member: csr_matrix, first: int, last: int, seed: int
-    ) -> tuple[Chunk, Chunk]:
-        """Return a chunk that has not learned from the validation split, and one that has.
+        self, X: csr_matrix, member: csr_matrix, samples: npt.NDArray[np.int32], n_first: int,
+        first: int, last: int, seed: int,
+    ) -> tuple[Chunk, Chunk]:  # fmt: skip
+        """Return a chunk that has learned from the first `n_first` samples, and one from all.
 
         The second continues from the first, which costs far less than training it from zero.
         """
-        solver, n_first = self._solver, len(samples)
-        if self._validation is not None:
-            later = self._validation[samples]
-            samples = np.concatenate([samples[~later], samples[later]])
-            n_first -= int(later.sum())
+        solver = self._solver
         trial, final = train_chunk(
-            *self._features, frozen(samples), n_first, *frozen_csr(member)[:2], first, last,
+            *frozen_csr(X), frozen(samples), n_first, *frozen_csr(member)[:2], first, last,
             self._local_of.value, solver.logistic, self._cost, solver.positive_weight,
             solver.tolerance, solver.max_epochs, self._prune, solver.seed + seed,
         )  # fmt: skip
@@ -87,14 +89,16 @@ def train_tree(
 ) -> tuple[Tree, Tree | None]:  # fmt: skip
     """Train the classifiers of a tree layer by layer, with `validation` also without that split.
 
-    Both trees have the same hierarchy, and their nodes the same candidates for negatives.
+    `validation` marks the samples of the split. Both trees have the same hierarchy, and their
+    nodes the same candidates for negatives.
 
     A node learns from the samples that have a label below it (the root from all, so that those
     without labels count against every label), and with `hard_negatives` also from those that
     the layers above would send there among their best.
     """
     plan = plan_chunks(hierarchy.first_child)
-    trainer = ChunkTrainer(X, solver, validation)
+    trainer = ChunkTrainer(X, solver)
+    later = np.zeros(X.shape[0], np.bool_) if validation is None else validation
     chunks: list[Packed] = []
     trial: list[Packed] = []
     reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
@@ -106,12 +110,10 @@ def train_tree(
             reached = reached + sent_to(above, X, solver, n_jobs)
         samples = columns_of(reached)
         tasks = [
-            (samples[plan.chunk_node[chunk] - nodes.start], *plan.bounds(chunk), chunk)
+            OnRows(samples[plan.chunk_node[chunk] - nodes.start], (*plan.bounds(chunk), chunk))
             for chunk in range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
         ]
-        both = parallel.map(
-            _trained, tasks, (trainer, member), n_jobs=n_jobs, done=lambda _: bar.advance()
-        )
+        both = _train_chunks(tasks, Sharded(X, member, later), trainer, n_jobs, bar)
         trial += [each[0] for each in both]
         chunks += [each[1] for each in both]
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
@@ -119,14 +121,56 @@ def train_tree(
     return tree, None if validation is None else join(hierarchy, plan.node_chunk, trial)
 
 
-def _trained(
-    task: tuple[npt.NDArray[np.int32], int, int, int], trainer: ChunkTrainer, member: csr_matrix
-) -> tuple[Packed, Packed]:
+def _train_chunks(
+    tasks: list[OnRows], sharded: Sharded, trainer: ChunkTrainer, n_jobs: int | None, bar: Bar
+) -> list[tuple[Packed, Packed]]:
+    """Train the chunks of a layer.
+
+    A cluster may have more cores than an upper layer has chunks. Then a chunk is trained in parts:
+    each sixteen children learn by themselves anyway, and give the same bits.
+    """
+    shared = (sharded, trainer)
+    n_parts = parallel.width_elsewhere() // len(tasks)
+    if n_parts < 2:
+        return parallel.map(_trained, tasks, shared, n_jobs=n_jobs, done=lambda _: bar.advance())
+    divided = [_divided(task, n_parts) for task in tasks]
+    learned = iter(parallel.map(_trained_part, list(chain(*divided)), shared, n_jobs=n_jobs))
+    found = []
+    for own in divided:
+        trial, final = zip(*islice(learned, len(own)), strict=True)
+        whole = side_by_side(final)
+        without = whole if trial[0] is final[0] else side_by_side(trial)
+        found.append(_packed_both(without, whole, trainer.n_features))
+        bar.advance()
+    return found
+
+
+def _divided(task: OnRows, n_parts: int) -> list[OnRows]:
+    """Divide the children of a chunk, but not those that are trained at once."""
+    first, last, chunk = task.item
+    size = -(-(last - first) // (n_parts * WIDTH)) * WIDTH
+    return [
+        OnRows(task.rows, (start, min(start + size, last), chunk))
+        for start in range(first, last, size)
+    ]
+
+
+def _trained(task: OnRows, sharded: Sharded, trainer: ChunkTrainer) -> tuple[Packed, Packed]:
     """Train a chunk and pack it at once, which takes half the memory."""
-    samples, first, last, chunk = task
-    trial, final = trainer.train_both(samples, member, first, last, chunk)
-    done = packed(final, trainer.n_features)
-    return (done if trial is final else packed(trial, trainer.n_features)), done
+    return _packed_both(*_trained_part(task, sharded, trainer), trainer.n_features)
+
+
+def _packed_both(trial: Chunk, final: Chunk, n_features: int) -> tuple[Packed, Packed]:
+    done = packed(final, n_features)
+    return (done if trial is final else packed(trial, n_features)), done
+
+
+def _trained_part(task: OnRows, sharded: Sharded, trainer: ChunkTrainer) -> tuple[Chunk, Chunk]:
+    (X, member, later), samples = sharded.at(task.rows)
+    of_split = later[samples]
+    samples = np.concatenate([samples[~of_split], samples[of_split]])
+    n_first = len(samples) - int(of_split.sum())
+    return trainer.train_both(X, member, samples, n_first, *task.item)
 
 
 def learn_trust(

@@ -18,6 +18,7 @@ from umpteen.linear.training import (
     sent_to,
 )
 from umpteen.linear.tree import IntArray, Tree
+from umpteen.sharding import OnRows, Sharded
 from umpteen.trees import grow, label_representation
 
 _NEAREST, _PER_POSITIVE, _DRAWN = 2_000, 10, 1_000  # samples that newcomers learn against
@@ -50,7 +51,7 @@ def _learned(
 ) -> Chunk:  # fmt: skip
     member = csr_matrix(Y[:, columns])
     samples = _samples_of(X, csr_matrix(rows[columns].sum(axis=0)), member, seed)
-    return trainer.train(samples, member, 0, len(columns), int(columns[0]))
+    return trainer.train(X, member, samples, 0, len(columns), int(columns[0]))
 
 
 def _similar(rows: csr_matrix, seed: int, n_jobs: int | None) -> list[IntArray]:
@@ -97,8 +98,11 @@ def refit_labels(
             reached = reached + sent_to(above, X, solver, search.n_jobs)
         samples = columns_of(reached)
         touched = _touched(tree, concerned, nodes)
-        tasks = [(samples[each.node - nodes.start], each.numbers, each.chunk) for each in touched]
-        learned = parallel.map(_relearned, tasks, (trainer, member), n_jobs=search.n_jobs)
+        tasks = [
+            OnRows(samples[each.node - nodes.start], (each.numbers, each.chunk)) for each in touched
+        ]
+        shared = (Sharded(X, member), trainer)
+        learned = parallel.map(_relearned, tasks, shared, n_jobs=search.n_jobs)
         for target, new in zip(touched, learned, strict=True):
             places = target.numbers - tree.chunk_child[target.chunk]
             chunks[target.chunk] = with_children(chunks[target.chunk], places, new, X.shape[1])
@@ -108,11 +112,11 @@ def refit_labels(
     return new_tree
 
 
-def _relearned(
-    task: tuple[npt.NDArray[np.int32], IntArray, int], trainer: ChunkTrainer, member: csr_matrix
-) -> Chunk:
-    samples, numbers, chunk = task
-    return trainer.train(samples, csr_matrix(member[:, numbers]), 0, len(numbers), chunk)
+def _relearned(task: OnRows, sharded: Sharded, trainer: ChunkTrainer) -> Chunk:
+    (X, member), samples = sharded.at(task.rows)
+    numbers, chunk = task.item
+    own = csr_matrix(member[:, numbers])
+    return trainer.train(X, own, samples, 0, len(numbers), chunk)
 
 
 def labels_by_feature(tree: Tree, features: npt.NDArray[np.integer], n_labels: int) -> csr_matrix:
