@@ -51,7 +51,7 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 _FEW = 10_000  # weights: options up to this are possible in any network
 _ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
 _MOST_VALIDATED = 5  # labels of a sample in the precision of the validation split
-_NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "n_jobs", "verbose")
+_NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "epochs", "n_jobs", "verbose")
 
 
 @storable(version=3, upgrades={1: upgrade_from_1, 2: upgrade_from_2})
@@ -86,7 +86,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         `recipe__patience` and so on.
     checkpoint : folder to which the state is written every few minutes. `fit` with the same data
         and settings continues from it, to the same bits as if it had never been interrupted, even
-        after a kill.
+        after a kill. With a larger `epochs`, it adds epochs.
     device : "auto" is a GPU if there is one, else "cpu".
 
     >>> X = np.array([[0, 1], [1, 0], [1, 0.1], [0.1, 1]] * 10, dtype=np.float32)
@@ -339,6 +339,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
             Path(self.checkpoint), recipe.checkpoint_every, fingerprint(checked, labels, settings)
         )  # fmt: skip
         keeper = RankKeeper(*arguments, ranks) if ranks.are_many else Keeper(*arguments)
+        keeper.check_epochs(self.epochs)
         return seed if keeper.found is None else keeper.found.seed, keeper
 
     def _check_ranks(self, ranks: Ranks, X: Any, Y: Any, watched: bool) -> None:
@@ -347,7 +348,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
             return
         (checked, labels), _ = ranks.together(lambda: (self._check_fit_input(X, Y), []))
         settings = deciding_settings(self, _NOT_OF_TRAINING, seed=0)
-        del settings["random_state"]  # the seed is that of rank 0
+        settings["random_state"], settings["epochs"] = None, self.epochs  # the seed is of rank 0
         facts = {
             "the shape of X": checked.shape,
             "the shape of Y": labels.shape,
