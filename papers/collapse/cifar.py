@@ -23,7 +23,7 @@ from umpteen.neural import NetworkRecipe, NeuralClassifier, ResNet, blueprint
 _SHIFT = 7  # pixels, as the paper's code moves CIFAR images
 _SHRINK = 4  # from 64 x 64 pixels to 16 x 16
 _PER_CLASS = {"train": 1_000, "test": 500}
-_PENALTIES = {"feature_penalty": 0.005, "weight_penalty": 0.001}
+_PENALTIES: dict[str, Any] = {"feature_penalty": 0.005, "weight_penalty": 0.001}
 _MISSING = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
 
 
