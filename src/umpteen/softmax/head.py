@@ -213,9 +213,9 @@ class AdversarialHead(SettledHead, LogitHead):
     def log_proba_of(self, features: Tensor, labels: Tensor) -> Tensor:
         if self.loss_name == "sampled_softmax":
             return super().log_proba_of(features, labels)
-        parts = self._split(features)
-        asked = labels.split([len(rows) for rows in parts])
-        each = (self._normalised(rows).gather(1, y) for rows, y in zip(parts, asked, strict=True))
+        blocks = self._split(features)
+        asked = labels.split([len(rows) for rows in blocks])
+        each = (self._normalised(rows).gather(1, y) for rows, y in zip(blocks, asked, strict=True))
         return torch.cat(list(each))
 
     @property
