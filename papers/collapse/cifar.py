@@ -40,7 +40,7 @@ def sections(quick: bool) -> list[Section]:
     """One section, if the images are there."""
     if not cifar.is_there():
         return []
-    single, pairs = (8, 2) if quick else (60, 16)
+    single, pairs = (8, 2) if quick else (40, 10)
     groups = 2 * pairs, pairs, max(1, pairs // 8)
     balanced: Sizes = {1: single, 2: pairs}
     cases = {
