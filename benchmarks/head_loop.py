@@ -40,10 +40,12 @@ heads = um.neural.heads
 HEADS: dict[str, Callable[[int], nn.Module]] = {
     "nn.Linear": Plain,
     "Product": lambda n: heads.Product(FEATURES, n),
+    "Product, 4 codes": lambda n: heads.Product(FEATURES, n, n_codes=4),
     "Cascade": lambda n: heads.Cascade(FEATURES, n, loss="softmax", sparse=True),
     "Cascade, bce": lambda n: heads.Cascade(FEATURES, n, sparse=True),
     "Sampling": lambda n: heads.Sampling(FEATURES, n, sparse=True),
     "Sampling, dense": lambda n: heads.Sampling(FEATURES, n),
+    "Adversarial": lambda n: heads.Adversarial(FEATURES, n, sparse=True),
 }
 OPTIMIZERS: dict[str, Callable[[bool, Any], torch.optim.Optimizer]] = {
     "SGD": lambda plain, parameters: torch.optim.SGD(parameters, lr=0.1),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -49,6 +49,7 @@ class ProductHead(CodedHead):
     ([10, 10, 10], 270)
     """
 
+    named_options: ClassVar[dict[str, Any]] = {"n_codes": 4}  # of `head="product"`
     label_at_more: Tensor | None  # (n_codes - 1, n_labels)
     place_of_more: Tensor | None
 

@@ -113,5 +113,11 @@ def blueprint(
 
 
 def as_blueprint(value: str | Blueprint, names: dict[str, str]) -> Blueprint:
-    """Return what a short name stands for; a blueprint is one already."""
-    return value if isinstance(value, Blueprint) else Blueprint(names[value])
+    """Return what a short name stands for, with the `named_options` of its class, if any.
+
+    A blueprint is one already, and has the options that the class has by default.
+    """
+    if isinstance(value, Blueprint):
+        return value
+    named = Blueprint(names[value])
+    return named.with_options(**getattr(named.find(), "named_options", {}))
