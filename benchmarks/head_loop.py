@@ -11,17 +11,13 @@ the same kind of optimizer: SGD, or Adam (nn.Linear: torch.optim.Adam; heads: Ro
 
 import argparse
 import json
-import shlex
 import subprocess
-import sys
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 import torch
-from harness.environment import machine, results_folder, versions
-from harness.measure import Stopwatch
-from harness.report import made_by, table_lines, write_results
+from harness.report import made_by, table_lines
+from harness.steps import medians, step_parser, worker_command, write_page
 from torch import Tensor, nn
 
 import umpteen as um
@@ -44,10 +40,12 @@ heads = um.neural.heads
 HEADS: dict[str, Callable[[int], nn.Module]] = {
     "nn.Linear": Plain,
     "Product": lambda n: heads.Product(FEATURES, n),
+    "Product, 4 codes": lambda n: heads.Product(FEATURES, n, n_codes=4),
     "Cascade": lambda n: heads.Cascade(FEATURES, n, loss="softmax", sparse=True),
     "Cascade, bce": lambda n: heads.Cascade(FEATURES, n, sparse=True),
     "Sampling": lambda n: heads.Sampling(FEATURES, n, sparse=True),
     "Sampling, dense": lambda n: heads.Sampling(FEATURES, n),
+    "Adversarial": lambda n: heads.Adversarial(FEATURES, n, sparse=True),
 }
 OPTIMIZERS: dict[str, Callable[[bool, Any], torch.optim.Optimizer]] = {
     "SGD": lambda plain, parameters: torch.optim.SGD(parameters, lr=0.1),
@@ -58,40 +56,22 @@ OPTIMIZERS: dict[str, Callable[[bool, Any], torch.optim.Optimizer]] = {
 
 
 def main() -> None:
-    options = parse()
+    parser = step_parser(__doc__, 2)
+    parser.add_argument("--optimizers", nargs="+", default=list(OPTIMIZERS), choices=OPTIMIZERS)
+    options = parser.parse_args()
     if options.worker:
         print(json.dumps(measure(*options.worker, options.labels, options.steps)))
         return
-    results: dict[str, Any] = {
-        "command": shlex.join(["python", "benchmarks/head_loop.py", *sys.argv[1:]]),
-        "machine": {**machine(), "threads": torch.get_num_threads()},
-        "versions": {**versions(), "torch": torch.__version__},
-        "labels": options.labels,
-        "rows": [],
-    }
-    for optimizer in options.optimizers:
-        for head in HEADS:
-            row = in_own_process(head, optimizer, options.labels, options.steps)
-            results["rows"].append({"head": head, "optimizer": optimizer, **row})
-    path = results_folder(quick=False) / "head_loop.json"
-    write_results(results, path, markdown(results))
-    print(markdown(results))
+    rows = [
+        {"head": head, "optimizer": optimizer, **in_own_process(head, optimizer, options)}
+        for optimizer in options.optimizers
+        for head in HEADS
+    ]
+    write_page("head_loop", options.labels, rows, markdown)
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--labels", type=int, default=300_000)
-    parser.add_argument("--steps", type=int, default=7)
-    parser.add_argument("--optimizers", nargs="+", default=list(OPTIMIZERS), choices=OPTIMIZERS)
-    parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
-    return parser.parse_args()
-
-
-def in_own_process(head: str, optimizer: str, n_labels: int, steps: int) -> dict[str, float]:
-    sizes = ["--labels", str(n_labels), "--steps", str(steps)]
-    command = [sys.executable, __file__, *sizes, "--worker", head, optimizer]
+def in_own_process(head: str, optimizer: str, options: argparse.Namespace) -> dict[str, float]:
+    command = worker_command(__file__, options, head, optimizer)
     run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(run.stdout))
 
@@ -101,19 +81,18 @@ def measure(name: str, optimizer_name: str, n_labels: int, steps: int) -> dict[s
     encoder, head = nn.Linear(FEATURES, FEATURES), HEADS[name](n_labels)
     parameters = [*encoder.parameters(), *head.parameters()]
     optimizer = OPTIMIZERS[optimizer_name](name == "nn.Linear", parameters)
-    watches = []
-    for _ in range(steps + 2):
-        inputs, labels = torch.randn(BATCH, FEATURES), torch.randint(n_labels, (BATCH,))
-        with Stopwatch() as watch:
-            optimizer.zero_grad()
-            loss = head(encoder(inputs), labels)
-            loss.backward()
-            optimizer.step()
-        watches.append(watch)
-    return {
-        "wall": median(watch.wall for watch in watches[2:]),
-        "cpu": median(watch.cpu for watch in watches[2:]),
-    }
+
+    def step(batch: tuple[Tensor, Tensor]) -> None:
+        inputs, labels = batch
+        optimizer.zero_grad()
+        loss = head(encoder(inputs), labels)
+        loss.backward()
+        optimizer.step()
+
+    def batches() -> tuple[Tensor, Tensor]:
+        return torch.randn(BATCH, FEATURES), torch.randint(n_labels, (BATCH,))
+
+    return medians(step, batches, steps)
 
 
 def markdown(results: dict[str, Any]) -> str:

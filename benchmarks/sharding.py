@@ -12,20 +12,17 @@ memory is the most that a rank has held in the steps. The loss is that of the la
 import argparse
 import json
 import os
-import shlex
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from harness.environment import machine, results_folder, versions
-from harness.measure import Stopwatch, peak_megabytes, reset_peak
-from harness.report import made_by, table_lines, write_results
-from torch import nn
+from harness.measure import peak_megabytes, reset_peak
+from harness.report import made_by, table_lines
+from harness.steps import medians, step_parser, worker_command, write_page
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 import umpteen as um
@@ -41,43 +38,26 @@ HEADS: dict[str, Callable[[int], um.neural.Head]] = {
 
 
 def main() -> None:
-    options = parse()
+    parser = step_parser(__doc__, 4)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    options = parser.parse_args()
     if options.worker:
         name, rank, world, folder = options.worker
         work(name, int(rank), int(world), folder, options)
         return
-    results: dict[str, Any] = {
-        "command": shlex.join(["python", "benchmarks/sharding.py", *sys.argv[1:]]),
-        "machine": machine(),
-        "versions": {**versions(), "torch": torch.__version__},
-        "labels": options.labels,
-        "rows": [],
-    }
-    for name in HEADS:
-        for world in options.ranks:
-            row = on_ranks(name, world, options)
-            results["rows"].append({"head": name, "ranks": world, **row})
-    write_results(results, results_folder(quick=False) / "sharding.json", markdown(results))
-    print(markdown(results))
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--labels", type=int, default=300_000)
-    parser.add_argument("--steps", type=int, default=7)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    rows = [
+        {"head": name, "ranks": world, **on_ranks(name, world, options)}
+        for name in HEADS
+        for world in options.ranks
+    ]
+    write_page("sharding", options.labels, rows, markdown)
 
 
 def on_ranks(name: str, world: int, options: argparse.Namespace) -> dict[str, float]:
-    sizes = ["--labels", str(options.labels), "--steps", str(options.steps)]
     with tempfile.TemporaryDirectory() as folder:
         ranks = [
             subprocess.Popen(
-                [sys.executable, __file__, *sizes, "--worker", name, str(rank), str(world), folder],
+                worker_command(__file__, options, name, str(rank), str(world), folder),
                 stdout=subprocess.PIPE,
                 text=True,
             )
@@ -101,23 +81,23 @@ def measure(name: str, rank: int, world: int, n_labels: int, steps: int) -> dict
     head = HEADS[name](n_labels).shard()
     optimizer = um.neural.RowAdam([*encoder.parameters(), *head.parameters()])
     reset_peak()
-    watches, share, batches = [], BATCH // world, torch.Generator().manual_seed(1)
-    for _ in range(steps + 2):
-        inputs = torch.randn(BATCH, FEATURES, generator=batches)
-        labels = torch.randint(n_labels, (BATCH,), generator=batches)
-        mine = slice(rank * share, (rank + 1) * share)
-        with Stopwatch() as watch:
-            optimizer.zero_grad()
-            loss = head(encoder(inputs[mine]), labels[mine])
-            loss.backward()
-            optimizer.step()
-        watches.append(watch)
-    return {
-        "wall": median(watch.wall for watch in watches[2:]),
-        "cpu": median(watch.cpu for watch in watches[2:]),
-        "peak": peak_megabytes(),
-        "loss": loss.item(),
-    }
+    losses, share, drawn = [], BATCH // world, torch.Generator().manual_seed(1)
+    mine = slice(rank * share, (rank + 1) * share)
+
+    def step(batch: tuple[Tensor, Tensor]) -> None:
+        inputs, labels = batch
+        optimizer.zero_grad()
+        loss = head(encoder(inputs[mine]), labels[mine])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+
+    def batches() -> tuple[Tensor, Tensor]:
+        inputs = torch.randn(BATCH, FEATURES, generator=drawn)
+        return inputs, torch.randint(n_labels, (BATCH,), generator=drawn)
+
+    found = medians(step, batches, steps)
+    return {**found, "peak": peak_megabytes(), "loss": losses[-1]}
 
 
 def markdown(results: dict[str, Any]) -> str:

@@ -1,12 +1,21 @@
 """Adversarial softmax (Bamler and Mandt 2020): every claim that can be measured."""
 
-from papers.adversarial import beyond, figure1, noises, signal, theorems, trees
+from papers.adversarial import (
+    beyond,
+    defaults,
+    figure1,
+    noises,
+    objectives,
+    signal,
+    theorems,
+    trees,
+)
 from papers.contents import Section
 
 TITLE = "Adversarial softmax: a softmax over very many classes at logarithmic cost"
 PAPER = "Bamler and Mandt, Extreme Classification via Adversarial Softmax Approximation, ICLR 2020"
 
-_CHAPTERS = (theorems, trees, noises, signal, figure1, beyond)
+_CHAPTERS = (theorems, objectives, trees, noises, defaults, signal, figure1, beyond)
 
 
 def claims(quick: bool) -> list[Section]:

@@ -6,6 +6,8 @@ from papers.multihead import (
     cifar,
     decomposition,
     labels,
+    powersets,
+    several,
     single,
     speed,
     stacked,
@@ -18,7 +20,18 @@ PAPER = (
     "(OHE is a full layer; MHP, MHC and MHS are ProductHead, CascadeHead and SamplingHead here)"
 )
 
-_CHAPTERS = (speed, single, cifar, stacked, labels, decomposition, bottleneck, theorems)
+_CHAPTERS = (
+    speed,
+    single,
+    several,
+    cifar,
+    stacked,
+    labels,
+    powersets,
+    decomposition,
+    bottleneck,
+    theorems,
+)
 
 
 def claims(quick: bool) -> list[Section]:

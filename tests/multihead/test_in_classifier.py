@@ -97,3 +97,49 @@ def test_sets_as_a_blueprint():
     _, Y, _ = samples()
     trained = model(blueprint(PowersetHead, labels_per_head=6)).fit(Y, Y)
     assert um.metrics.precision_at_k(Y, trained.predict_topk(Y, k=2), 2) > 0.99
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["full", blueprint(ProductHead), "product", "cascade", "sampling", "adversarial"],
+    ids=str,
+)
+def test_scores_are_logarithms_of_the_probabilities_of_classes(head, tmp_path):
+    X, _, classes = samples(120)
+    gap = np.where(classes == 5, 12, classes)  # label 5 is never seen
+    trained = model(head).set_params(epochs=2).fit(X, gap)
+    every = np.tile(np.arange(13), (len(gap), 1))
+    logs = trained.predict_log_proba(X, every)
+    assert (logs[:, 5] == -np.inf).all()
+    total = np.exp(logs).sum(axis=1)
+    if head == "product":  # several codes: a lower bound
+        assert trained.head_.options["n_codes"] == 4
+        assert (total <= 1).all()
+    else:
+        np.testing.assert_allclose(total, 1, rtol=1e-4)
+    top = trained.predict_topk(X, k=4)
+    found = np.take_along_axis(logs, top.labels.astype(np.int64), axis=1)
+    np.testing.assert_allclose(top.scores, found, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(trained.predict_log_proba(X, gap), logs[np.arange(120), gap])
+    trained.save(tmp_path / "model")
+    np.testing.assert_array_equal(um.load(tmp_path / "model").predict_log_proba(X, every), logs)
+
+
+@pytest.mark.parametrize("head", ["full", "cascade", "sampling", "powerset"])
+def test_scores_are_logarithms_of_the_probabilities_of_labels(head):
+    _, Y, _ = samples(120)
+    trained = model(head).fit(Y, Y)
+    top = trained.predict_topk(Y, k=N_LABELS)
+    likely = top.labels[:, :2], np.exp(top.scores[:, :2])
+    assert np.exp(top.scores[top.labels >= 0]).max() <= 1
+    assert likely[1].mean() > 0.5
+    assert np.exp(top.scores[:, 2:]).mean() < 0.2
+
+
+def test_labels_to_ask_about_are_checked():
+    X, _, classes = samples(60)
+    trained = model("full").set_params(epochs=1).fit(X, classes)
+    with pytest.raises(LabelsError, match="which of the 12 labels"):
+        trained.predict_log_proba(X)
+    with pytest.raises(LabelsError, match=r"labels have shape \(3,\)"):
+        trained.predict_log_proba(X, [0, 1, 2])

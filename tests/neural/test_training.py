@@ -155,6 +155,45 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
     assert again.predict_topk(X) == first.predict_topk(X)
 
 
+def test_a_finished_run_takes_more_epochs(tmp_path, monkeypatch):
+    """With a constant rate and no average, it ends as if all epochs had been asked for at once."""
+    X, Y = data()
+    steady = {"recipe__schedule": "constant", "recipe__warmup": 0.0, "recipe__averaging": 0.0}
+    whole = model(epochs=6, **steady).fit(X, Y)
+    folder = str(tmp_path / "run")
+    model(epochs=3, checkpoint=folder, **steady).fit(X, Y)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 5)
+        with pytest.raises(StoppedError):
+            model(epochs=6, checkpoint=folder, recipe__checkpoint_every=0, **steady).fit(X, Y)
+    longer = model(epochs=6, checkpoint=folder, **steady).fit(X, Y)
+    assert bits(longer) == bits(whole)
+    assert longer.history_ == whole.history_
+
+
+def test_more_epochs_keep_the_best_and_average_only_the_last(tmp_path):
+    X, Y = data()
+    folder = str(tmp_path / "run")
+    short = model(epochs=4, checkpoint=folder).fit(X, Y)
+    longer = model(epochs=12, checkpoint=folder, recipe__averaging=0.5).fit(X, Y)
+    assert longer.history_["loss"][:4] == short.history_["loss"]
+    assert len(longer.history_["loss"]) == 12
+    scores = longer.history_["score"]
+    assert max(scores) >= max(short.history_["score"])
+    assert um.load(folder).counters["n_averaged"] == 6
+    with pytest.raises(ModelPathError, match="has 12 epochs, more than epochs=4"):
+        model(epochs=4, checkpoint=folder).fit(X, Y)
+
+
+def test_a_run_that_ended_for_want_of_progress_stays_at_its_end(tmp_path):
+    X, Y = data()
+    settings = {"learning_rate": 1e-12, "recipe__patience": 2, "recipe__averaging": 0.0}
+    first = model(epochs=9, checkpoint=str(tmp_path), **settings).fit(X, Y)
+    assert len(first.history_["loss"]) == 3
+    again = model(epochs=20, checkpoint=str(tmp_path), **settings).fit(X, Y)
+    assert bits(again) == bits(first)
+
+
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     X, Y = data()
     fitted = model(checkpoint=str(tmp_path / "run")).fit(X, Y)

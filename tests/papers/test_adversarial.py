@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from papers.adversarial import figure1, signal, theorems, trees
+from papers.adversarial import defaults, figure1, objectives, signal, theorems, trees
 from papers.adversarial.figure1 import best_rate, headline, reached
 from papers.adversarial.hierarchical import hierarchical
 from papers.adversarial.methods import METHODS, Quality, measure, train
 from papers.adversarial.tasks import Samples, Task, as_matrix, task
 from papers.adversarial.theorems import NOISES, Tabular
 from papers.sets import rarest_label
+from umpteen.softmax import AdversarialSoftmax
 
 
 def small(sparse=False):
@@ -133,3 +134,32 @@ def test_scores_alone_are_those_without_the_noise():
     assert measure(model, chosen.test).accuracy == pytest.approx(
         100 * np.mean(corrected == chosen.test.y)
     )
+
+
+def test_divergence_is_that_of_predictions_from_the_data():
+    X, y, counts = objectives.table(8, 2_400, 0)
+    np.testing.assert_array_equal(counts.sum(axis=1), 200)
+    model = AdversarialSoftmax(objective="softmax", recipe=objectives._PLAIN, epochs=30)
+    found = objectives.divergence(model.set_params(verbose=False).fit(X, y), counts)
+    expected = 0.0
+    for kind, row in enumerate(counts):
+        logs = model.predict_log_proba(objectives.rows_of_kinds()[[kind] * 8], np.arange(8))
+        for label, count in enumerate(row):
+            if count:
+                expected += count / 2_400 * (np.log(count / 200) - logs[label])
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert 0 <= found < 0.05  # a full softmax can say it all
+
+
+def test_quality_counts_answers_that_are_not_the_most_probable():
+    task = small()
+    model = AdversarialSoftmax(epochs=2, verbose=False).fit(task.X, task.Y)
+    accuracy, confidence, loss, other = defaults.quality(model, task.test)
+    every = np.tile(np.arange(40), (len(task.test.y), 1))
+    logs = model.predict_log_proba(task.test.X, every)
+    assert accuracy == pytest.approx(100 * (logs.argmax(axis=1) == task.test.y).mean())
+    assert confidence == pytest.approx(100 * np.exp(logs).max(axis=1).mean(), rel=1e-4)
+    assert loss == pytest.approx(-logs[np.arange(len(logs)), task.test.y].mean(), rel=1e-4)
+    assert other == 0
+    model.frequency_discount_ = 1.0
+    assert defaults.quality(model, task.test)[3] > 0

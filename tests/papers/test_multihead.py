@@ -15,10 +15,13 @@ from papers.multihead import (
     bottleneck,
     decomposition,
     labels,
+    powersets,
     settings,
+    several,
     tasks,
     worker,
 )
+from papers.multihead import cifar as multihead_cifar
 from papers.sets import rarest_label
 from umpteen.data.dataset import Split
 from umpteen.multihead import LabelCode
@@ -136,3 +139,39 @@ def test_some_images_of_each_class():
     assert np.bincount(classes).tolist() == [3, 3, 3, 3]
     assert (images.ravel() // 10 == classes).all()
     assert not (np.diff(classes) >= 0).all()  # in random order
+
+
+def test_a_stack_is_of_images_whose_kinds_are_its_digits():
+    images = np.arange(30, dtype=np.float32)[:, None, None, None] * np.ones((1, 3, 32, 32))
+    kinds = np.arange(30) % 10
+    made, classes = multihead_cifar._stacked((images.astype(np.float32), kinds), 3, 20, 0)
+    assert made.shape == (20, 9, 16, 16)
+    own = made[:, ::3, 0, 0].astype(int) % 10  # the kind of each image, by its grey
+    np.testing.assert_array_equal(classes, own @ [100, 10, 1])
+    assert classes[-1] == 999
+
+
+@pytest.mark.parametrize("n_labels", [3_721, 8_998])
+def test_several_codes_have_a_tenth_of_the_parameters(n_labels):
+    sizes = {
+        name: head.build(64, n_labels).n_parameters
+        for name, head in several.heads(n_labels).items()
+    }
+    full = sizes.pop("full")
+    one, summed, codes, twice = sizes.values()
+    assert one < codes == summed <= full / 10 < 2 * codes == twice
+
+
+def test_thresholds_are_the_best_on_samples_that_were_not_learned():
+    task, training = small_task(several=True), settings.QUICK
+    found = powersets.chosen_thresholds(task, training, 0)
+    assert set(found) == set(powersets._MEASURES)
+    rows = np.random.default_rng(0).permutation(200)
+    others = np.sort(rows[:20])
+    model = training.network(powersets.blueprint(powersets.FullHead), 0)
+    model.fit(task.X[np.sort(rows[20:])], task.Y[np.sort(rows[20:])])
+    top = model.predict_topk(task.X[others], k=8)
+    for measure, score in powersets._MEASURES.items():
+        each = [score(task.Y[others], powersets.above(top, t, task.Y[others]))
+                for t in powersets._THRESHOLDS]  # fmt: skip
+        assert found[measure] == powersets._THRESHOLDS[int(np.argmax(each))]

@@ -142,6 +142,16 @@ class CascadeHead(CodedHead):
         exists = scores > -torch.inf
         return best_labels(scores, self.labels(nodes * exists), k)
 
+    def log_proba_of(self, features: Tensor, labels: Tensor) -> Tensor:
+        """Return the log-probabilities of labels `(n, m)`, whatever the best groups are."""
+        nodes = self.nodes(labels)
+        scores = self.log_scores(precise(self.groups(features))).gather(1, nodes[0])
+        for level, groups, own in zip(self.steps, nodes, nodes[1:], strict=False):
+            below = level.continued(features, groups, scores, self.log_scores)[1]
+            each = below.view(*labels.shape, level.length)
+            scores = each.gather(2, (own % level.length)[..., None])[..., 0]
+        return scores
+
     def log_scores(self, logits: Tensor) -> Tensor:
         """Return log-probabilities of siblings, the last axis; -inf stays."""
         softmax = self.loss_name == "softmax"

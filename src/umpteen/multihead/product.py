@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from umpteen.multihead.product_search import CodeScores
 from umpteen.multihead.several_codes import SeveralCodes
 from umpteen.neural import Targets
 from umpteen.neural.frequencies import frequencies_of, set_bias
-from umpteen.neural.labels import check_range
 from umpteen.neural.losses import cross_entropy, precise
 from umpteen.neural.sizes import check_room
 from umpteen.validation import check_k
@@ -42,13 +41,15 @@ class ProductHead(CodedHead):
     code learns by itself, with the loss `"softmax"`, and a label's score is the mean of its
     log-probabilities under all of them.
 
-    `topk` is exact; with one code, scores are log-probabilities among the labels that exist.
+    `topk` is exact. Scores are log-probabilities among the labels that exist; with several codes,
+    the mean over codes is a lower bound of one: the probabilities add up to 1 at most.
 
     >>> head = ProductHead(8, 1000, n_heads=3)
     >>> head.code.lengths, head.n_parameters
     ([10, 10, 10], 270)
     """
 
+    named_options: ClassVar[dict[str, Any]] = {"n_codes": 4}  # of `head="product"`
     label_at_more: Tensor | None  # (n_codes - 1, n_labels)
     place_of_more: Tensor | None
 
@@ -107,17 +108,12 @@ class ProductHead(CodedHead):
             return self._several_codes(features).topk(k, features.dtype)
         return self._code_scores(features).topk(k, features.dtype)
 
-    def log_proba(self, features: Tensor, labels: Tensor) -> Tensor:
-        """Return log-probabilities of `labels`, `(n, m)`, among all labels of each sample.
-
-        With several codes, their mean, which `topk` has as scores: it is not normalised.
-        """
-        check_range(labels, self.n_labels)
+    def log_proba_of(self, features: Tensor, labels: Tensor) -> Tensor:
         if self.n_codes > 1:
-            codes = self._several_codes(self._rows(features))
+            codes = self._several_codes(features)
             mean = (codes.of(labels) - codes.log_total()[:, None]) / self.n_codes
             return mean.to(features.dtype)
-        scores = self._code_scores(self._rows(features))
+        scores = self._code_scores(features)
         return (scores.of(self.places(labels)) - scores.log_total()[:, None]).to(features.dtype)
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:

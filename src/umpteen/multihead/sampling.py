@@ -16,17 +16,17 @@ from umpteen.multihead.sampled_groups import distinct_others
 from umpteen.neural import Targets
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.head import softmax_or_bce
+from umpteen.neural.logits import LogitHead, Scorer
 from umpteen.neural.losses import cross_entropy, precise
 from umpteen.neural.ranks import Ranks
 from umpteen.neural.sizes import check_room
 from umpteen.neural.split import SplitLogits
-from umpteen.neural.topk import best_by_blocks
 from umpteen.validation import check_count
 
 _SPREAD = 0.01
 
 
-class SamplingHead(CodedHead):
+class SamplingHead(CodedHead, LogitHead):
     """One weight row per label, as in a full layer; a step touches only some groups of labels.
 
     `sampling="shared"`: the groups that hold the labels of any sample of the batch, and
@@ -133,12 +133,16 @@ class SamplingHead(CodedHead):
             set_bias(self.bias.weight, frequencies.logit())
         return self
 
-    def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    @property
+    def n_rows(self) -> int:
+        return len(self.table.weight)
+
+    def scorer(self, features: Tensor) -> Scorer:
         def score(first: int, last: int) -> Tensor:
             scores = features @ self.table.weight[first:last].T
             return scores if self.bias is None else scores + self.bias.weight[first:last, 0]
 
-        return best_by_blocks(score, len(features), len(self.table.weight), k)
+        return score
 
     def best_of_share(self, features: Tensor, k: int, ranks: Ranks) -> tuple[Tensor, Tensor]:
         """Return the best rows of this rank, and their scores."""

@@ -1,8 +1,8 @@
 """Networks: what every neural method shares.
 
-A network has an encoder (`Bag`, `MLP`, `Conv`, `ResNet`), which computes features of samples, and a
-`Head`, which scores labels from these. `NeuralClassifier` trains any encoder with any head; `heads`
-also work in your own training loop.
+A network has an encoder (`Bag`, `MLP`, `Conv`, `ResNet`, `Transformer`), which computes features of
+samples, and a `Head`, which scores labels from these. `NeuralClassifier` trains any encoder with
+any head; `heads` also work in your own training loop.
 """
 
 from umpteen.extras import require
@@ -21,6 +21,7 @@ from umpteen.neural.resnet import ResNet  # noqa: E402
 from umpteen.neural.row_adam import RowAdam  # noqa: E402
 from umpteen.neural.sharded import ShardedHead  # noqa: E402
 from umpteen.neural.targets import Targets  # noqa: E402
+from umpteen.neural.transformer import Transformer  # noqa: E402
 
 __all__ = [
     "MLP",
@@ -37,6 +38,7 @@ __all__ = [
     "ShardedHead",
     "SparseRows",
     "Targets",
+    "Transformer",
     "blueprint",
     "heads",
 ]

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
-from typing import Any
+from os import PathLike
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import nn
@@ -28,6 +29,9 @@ class Blueprint:
 
     path: str  # of a class of this package
     options: dict[str, Any] = field(default_factory=dict)
+    pretrained: str | None = field(default=None, repr=False)  # folder of weights to start from
+
+    _unsaved_parameters: ClassVar[tuple[str, ...]] = ("pretrained",)
 
     def find(self) -> Any:
         """Return the class."""
@@ -69,31 +73,51 @@ class Blueprint:
         default = getattr(self.find(), "default_loss", None)
         if default is None or "loss" in self.options:
             return self
-        return Blueprint(self.path, {**self.options, "loss": default(single_label)})
+        return self.with_options(loss=default(single_label))
+
+    def with_options(self, **options: Any) -> "Blueprint":
+        """Return it with further options."""
+        return Blueprint(self.path, {**self.options, **options})
 
 
 def _largest(value: Any) -> int:
     if is_dataclass(value):
         value = [getattr(value, each.name) for each in fields(value)]
+    if isinstance(value, dict):
+        value = list(value.values())
     if isinstance(value, list | tuple):
         return max((_largest(each) for each in value), default=0)
     return int(value) if isinstance(value, int | np.integer) else 0
 
 
-def blueprint(cls: type[nn.Module], **options: Any) -> Blueprint:
+def blueprint(
+    cls: type[nn.Module], *, pretrained: str | PathLike[str] | None = None, **options: Any
+) -> Blueprint:
     """Return how to build an encoder or a head of this package, for `NeuralClassifier`.
 
-    Sizes (features in, labels out) are left out: `fit` finds them.
+    Sizes (features in, labels out) are left out: `fit` finds them. `pretrained` is the folder with
+    the weights that a `Transformer` starts from. It is not saved with a model, which has its own.
 
     >>> from umpteen.neural import FullHead
     >>> blueprint(FullHead, loss="bce")
     Blueprint(path='umpteen.neural.full.FullHead', options={'loss': 'bce'})
     """
-    made = Blueprint(f"{cls.__module__}.{cls.__qualname__}", options)
+    folder = None if pretrained is None else str(pretrained)
+    made = Blueprint(f"{cls.__module__}.{cls.__qualname__}", options, folder)
+    if folder is not None and not hasattr(made.find(), "start_from"):
+        raise ParameterError(
+            f"a {cls.__name__} does not start from pretrained weights: leave it out"
+        )
     made.find()
     return made
 
 
 def as_blueprint(value: str | Blueprint, names: dict[str, str]) -> Blueprint:
-    """Return what a short name stands for; a blueprint is one already."""
-    return value if isinstance(value, Blueprint) else Blueprint(names[value])
+    """Return what a short name stands for, with the `named_options` of its class, if any.
+
+    A blueprint is one already, and has the options that the class has by default.
+    """
+    if isinstance(value, Blueprint):
+        return value
+    named = Blueprint(names[value])
+    return named.with_options(**getattr(named.find(), "named_options", {}))

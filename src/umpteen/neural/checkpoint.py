@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from umpteen import storage
+from umpteen.errors import ModelPathError
 from umpteen.neural.device import generator_states, set_generator_states, shared
 from umpteen.neural.run import Counters, Run
 from umpteen.storage.checkpoints import read_checkpoint
@@ -78,6 +79,15 @@ class Keeper:
             self.found = None
         else:
             self.save(run)  # a folder that cannot be written to shows now, not in an hour
+
+    def check_epochs(self, epochs: int) -> None:
+        """Refuse fewer epochs than there were already: a run can only have more."""
+        done = 0 if self.found is None else int(self.found.counters["epoch"])
+        if done > epochs:
+            raise ModelPathError(
+                f"the checkpoint in {str(self.folder)!r} has {done:,} epochs, more than "
+                f"epochs={epochs:,}: use at least as many, or another folder"
+            )
 
     def save_if_due(self, run: Run) -> None:
         """Write, if the last time is long enough ago."""

@@ -29,7 +29,12 @@ from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
 from umpteen.neural.rank_checkpoints import RankKeeper
 from umpteen.neural.ranks import Ranks
-from umpteen.neural.recipe import NetworkRecipe, upgrade_from_1, upgrade_from_2
+from umpteen.neural.recipe import (
+    NetworkRecipe,
+    upgrade_from_1,
+    upgrade_from_2,
+    upgrade_from_3,
+)
 from umpteen.neural.run import Run
 from umpteen.neural.samples import Samples, split
 from umpteen.neural.stored_weights import StoredWeights
@@ -42,6 +47,7 @@ from umpteen.validation import (
     N_JOBS,
     VERBOSE,
     Features,
+    check_asked_labels,
     check_parameters,
     check_seed,
     is_single_label,
@@ -51,10 +57,10 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 _FEW = 10_000  # weights: options up to this are possible in any network
 _ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
 _MOST_VALIDATED = 5  # labels of a sample in the precision of the validation split
-_NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "n_jobs", "verbose")
+_NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "epochs", "n_jobs", "verbose")
 
 
-@storable(version=3, upgrades={1: upgrade_from_1, 2: upgrade_from_2})
+@storable(version=4, upgrades={1: upgrade_from_1, 2: upgrade_from_2, 3: upgrade_from_3})
 class NeuralClassifier(HasRecipe, ExtremeClassifier):
     """A network whose `encoder` computes features of a sample and whose `head` scores labels.
 
@@ -66,11 +72,18 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
     differ. Under `torch.distributed`, all ranks call `fit` with the same samples and train one
     network: each takes its share of every batch and of the head's labels.
 
+    **Scores** are natural logarithms of probabilities, for all heads. If each sample has one class,
+    these probabilities add up to 1 over the classes seen in training. With several labels, they are
+    those that a sample has the label; heads that compare labels by a softmax ("etf", or
+    `loss="pick_all_labels"`) divide a probability of 1 among them. `predict_log_proba` returns the
+    log-probabilities of given labels.
+
     Parameters
     ----------
     encoder : "bag" for sparse rows, "mlp" for dense rows, "conv" or "resnet" for images
         `(n, channels, height, width)`; "auto" chooses by the kind of `X`. To set options, use a
-        blueprint: `um.neural.blueprint(um.neural.Bag, dim=512)`.
+        blueprint: `um.neural.blueprint(um.neural.Bag, dim=512)`. `blueprint(um.neural.Transformer,
+        pretrained="folder")` is a pretrained text encoder, for rows of `um.text.Tokens("folder")`.
     head : "full" is the plain last layer, with softmax for a 1-D `Y` and binary cross-entropy
         otherwise. "product", "cascade" and "sampling" of `umpteen.multihead` and "etf" of
         `umpteen.collapse` are for last layers that are too big; "powerset" is for label sets. Each
@@ -86,7 +99,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         `recipe__patience` and so on.
     checkpoint : folder to which the state is written every few minutes. `fit` with the same data
         and settings continues from it, to the same bits as if it had never been interrupted, even
-        after a kill.
+        after a kill. With a larger `epochs`, it adds epochs.
     device : "auto" is a GPU if there is one, else "cpu".
 
     >>> X = np.array([[0, 1], [1, 0], [1, 0.1], [0.1, 1]] * 10, dtype=np.float32)
@@ -120,6 +133,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
     weights_: dict[str, npt.NDArray[Any]]
     history_: dict[str, list[float]]  # loss, and precision on the validation split, of each epoch
     decoder_: Decoder | None
+    log_scores_: bool  # False in models of earlier versions, whose scores are those of the head
 
     def __init__(
         self,
@@ -196,6 +210,23 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
             return self._best_sets(checked)
         return super().predict(X)
 
+    def predict_log_proba(self, X: Any, labels: Any = None) -> npt.NDArray[np.float32]:
+        """Return log p of one label per sample, `(n,)`, or of m given ones, `(n, m)`.
+
+        They are the scores of `predict_topk`; -inf for a label without training samples.
+        """
+        checked = self._check_predict(X)
+        asked = check_asked_labels(labels, checked.shape[0], self.n_labels_)
+        places = np.searchsorted(self.seen_labels_, asked).clip(max=len(self.seen_labels_) - 1)
+        seen = self.seen_labels_[places] == asked
+
+        def answer(network: Network, batch: Any, rows: slice) -> npt.NDArray[np.float32]:
+            columns = torch.from_numpy(places[rows]).to(find_device(self.device))
+            found = network.head.log_proba(network.encoder(batch), columns).cpu().numpy()
+            return np.where(seen[rows], found, -np.inf).astype(np.float32)
+
+        return np.concatenate(self._by_blocks(checked, answer)).reshape(np.shape(labels))
+
     def features(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the encoder's output for each sample, `(n, out_features)`."""
         return self._features(self._check_predict(X))
@@ -237,19 +268,20 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         self.history_ = {"loss": run.counters.losses, "score": run.counters.scores}
         self._network = Network(run.network.encoder, run.network.head.unshard()).eval()
         self.weights_ = arrays_of(self._network.state_dict())
-        self.decoder_ = None
+        self.decoder_, self.log_scores_ = None, True
         return self
 
     def _topk(self, X: Features, k: int) -> TopK:
-        def answer(network: Network, batch: Any) -> TopK:
-            columns, scores = (values.cpu().numpy() for values in network.topk(batch, k))
+        def answer(network: Network, batch: Any, _: slice) -> TopK:
+            best = network.topk_log_proba if self.log_scores_ else network.topk
+            columns, scores = (values.cpu().numpy() for values in best(batch, k))
             labels = np.where(columns >= 0, self.seen_labels_[columns], -1)
             return TopK(labels, scores).padded(k)  # labels that were never seen are missing
 
         return TopK.concatenate(self._by_blocks(X, answer))
 
     def _best_sets(self, X: Features) -> csr_matrix:
-        def answer(network: Network, batch: Any) -> csr_matrix:
+        def answer(network: Network, batch: Any, _: slice) -> csr_matrix:
             head: Any = network.head
             return csr_matrix(head.best_set(network.encoder(batch)).cpu().numpy(), dtype=np.int8)
 
@@ -258,20 +290,20 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         return csr_matrix((found.data, columns, found.indptr), (X.shape[0], self.n_labels_))
 
     def _features(self, X: Features) -> npt.NDArray[np.float32]:
-        def answer(network: Network, batch: Any) -> npt.NDArray[np.float32]:
+        def answer(network: Network, batch: Any, _: slice) -> npt.NDArray[np.float32]:
             return np.asarray(network.encoder(batch).cpu().numpy(), np.float32)
 
         return np.concatenate(self._by_blocks(X, answer))
 
-    def _by_blocks(self, X: Features, answer: Callable[[Network, Any], Any]) -> list[Any]:
+    def _by_blocks(self, X: Features, answer: Callable[[Network, Any, slice], Any]) -> list[Any]:
         """Answers of the network for all samples, some rows at a time."""
         device = find_device(self.device)
         network = self._ready_network(device)
 
         def of_block(first: int) -> Any:
             with one_thread(), torch.inference_mode():
-                rows = X[first : first + _ROWS_AT_A_TIME]
-                return answer(network, self.inputs_.batch(rows, device))
+                rows = slice(first, first + _ROWS_AT_A_TIME)
+                return answer(network, self.inputs_.batch(X[rows], device), rows)
 
         blocks = range(0, max(1, X.shape[0]), _ROWS_AT_A_TIME)
         with progress_bar("Predicting", len(blocks), verbose=self.verbose) as bar:
@@ -295,6 +327,8 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
     def _build(self) -> Network:
         """The network before training."""
         encoder = self._build_encoder()
+        if isinstance(self.encoder, Blueprint) and self.encoder.pretrained is not None:
+            encoder.start_from(self.encoder.pretrained)
         return Network(encoder, self._build_head(encoder))
 
     def _build_encoder(self) -> Any:
@@ -339,6 +373,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
             Path(self.checkpoint), recipe.checkpoint_every, fingerprint(checked, labels, settings)
         )  # fmt: skip
         keeper = RankKeeper(*arguments, ranks) if ranks.are_many else Keeper(*arguments)
+        keeper.check_epochs(self.epochs)
         return seed if keeper.found is None else keeper.found.seed, keeper
 
     def _check_ranks(self, ranks: Ranks, X: Any, Y: Any, watched: bool) -> None:
@@ -347,7 +382,7 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
             return
         (checked, labels), _ = ranks.together(lambda: (self._check_fit_input(X, Y), []))
         settings = deciding_settings(self, _NOT_OF_TRAINING, seed=0)
-        del settings["random_state"]  # the seed is that of rank 0
+        settings["random_state"], settings["epochs"] = None, self.epochs  # the seed is of rank 0
         facts = {
             "the shape of X": checked.shape,
             "the shape of Y": labels.shape,

@@ -8,6 +8,7 @@ from scipy import sparse
 from umpteen.errors import FeaturesError
 from umpteen.neural.blueprints import ENCODERS, Blueprint, as_blueprint
 from umpteen.neural.inputs import Inputs
+from umpteen.neural.transformer import config_of
 from umpteen.validation import Features
 
 _DENSE = 1 / 3  # from this share of non-zero entries on, rows are treated as dense
@@ -19,11 +20,13 @@ def choose_encoder(encoder: str | Blueprint, X: Features, image_shape: list[int]
     `X` has images as rows; `image_shape` is that of `image_shape_of` before.
     """
     chosen = as_blueprint(_suited(X, image_shape) if encoder == "auto" else encoder, ENCODERS)
+    if chosen.find().kind == "tokens" and chosen.pretrained is not None:
+        return chosen.with_options(config=config_of(chosen.pretrained))
     if chosen.find().kind != "images":
         return chosen
     shape = tuple(chosen.options.get("image_shape", image_shape))
     _check_image_shape(shape, X.shape)
-    return Blueprint(chosen.path, {**chosen.options, "image_shape": shape})
+    return chosen.with_options(image_shape=shape)
 
 
 def learn_inputs(encoder: Blueprint, X: Features) -> Inputs:

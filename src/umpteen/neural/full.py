@@ -9,16 +9,16 @@ from torch.nn.functional import linear
 
 from umpteen.errors import ParameterError
 from umpteen.neural.frequencies import frequencies_of, set_bias
-from umpteen.neural.head import Head, softmax_or_bce
+from umpteen.neural.head import softmax_or_bce
+from umpteen.neural.logits import LogitHead, Scorer
 from umpteen.neural.losses import LOSSES
 from umpteen.neural.ranks import Ranks
 from umpteen.neural.sizes import check_room, check_sizes
 from umpteen.neural.split import SplitLogits
 from umpteen.neural.targets import Targets
-from umpteen.neural.topk import best_by_blocks
 
 
-class LinearHead(Head):
+class LinearHead(LogitHead):
     """A head with a vector, and perhaps a bias, for each label; scores are logits."""
 
     weight: Tensor  # (n_labels, in_features)
@@ -31,12 +31,16 @@ class LinearHead(Head):
     def _scores(self, rows: Tensor) -> Tensor:
         return linear(rows, self.weight, self.bias)
 
-    def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    @property
+    def n_rows(self) -> int:
+        return len(self.weight)
+
+    def scorer(self, features: Tensor) -> Scorer:
         def score(first: int, last: int) -> Tensor:
             bias = None if self.bias is None else self.bias[first:last]
             return linear(features, self.weight[first:last], bias)
 
-        return best_by_blocks(score, len(features), len(self.weight), k)
+        return score
 
 
 class FullHead(LinearHead):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from umpteen.errors import FeaturesError, ParameterError
-from umpteen.neural.labels import as_targets
+from umpteen.neural.labels import as_targets, check_range
 from umpteen.neural.targets import Targets
 from umpteen.validation import check_k
 
@@ -68,12 +68,14 @@ class Head(nn.Module, ABC):
             step compares), for `loss="softmax"`.
         reduction : "mean" or "sum" over the samples, or "none".
         """
-        rows, targets = self._checked(features, labels, ignore_index, label_smoothing, reduction)
+        rows, targets, sizes = self._batch(
+            features, labels, ignore_index, label_smoothing, reduction
+        )
         losses = self.losses(rows, targets, label_smoothing) if len(rows) else rows.sum(1)
         if targets.counted is not None:
             losses = losses.where(targets.counted, 0.0)
         if reduction == "none":
-            return losses.view(features.shape[:-1])
+            return self._own(losses, sizes).view(features.shape[:-1])
         return reduced(losses, targets, reduction)
 
     @torch.no_grad()
@@ -87,6 +89,38 @@ class Head(nn.Module, ABC):
         labels, scores = self.best_of(rows, k)
         shape = (*features.shape[:-1], k)
         return labels.view(shape), scores.view(shape)
+
+    @torch.no_grad()
+    def topk_log_proba(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Return what `topk` returns, with logarithms of probabilities as scores.
+
+        They mean the same for all heads. If each sample has one class, these are the probabilities
+        of classes, which add up to 1. With several labels, it is the probability that the sample
+        has the label. With `loss="pick_all_labels"`, labels share a probability of 1.
+        """
+        rows, k = self._rows(features), min(check_k(k), self.n_labels)
+        labels, scores = self.best_log_proba_of(rows, k)
+        shape = (*features.shape[:-1], k)
+        return labels.view(shape), scores.view(shape)
+
+    @torch.no_grad()
+    def log_proba(self, features: Tensor, labels: Tensor) -> Tensor:
+        """Return the log-probabilities of labels `(n, m)` of each sample; see `topk_log_proba`."""
+        check_range(labels, self.n_labels)
+        return self.log_proba_of(self._rows(features), labels)
+
+    def best_log_proba_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Return the `k` best labels and their log-probabilities; here, these are the scores."""
+        return self.best_of(features, k)
+
+    def log_proba_of(self, features: Tensor, labels: Tensor) -> Tensor:
+        """Return the log-probabilities of labels, `(n, m)`; here by sorting all labels."""
+        found, scores = self.best_log_proba_of(features, self.n_labels)
+        table = scores.new_full((len(scores), self.n_labels + 1), -torch.inf)
+        columns = found.where(
+            found >= 0, self.n_labels
+        )  # unused places go to a column of their own
+        return table.scatter(1, columns, scores).gather(1, labels)
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
         """Set biases so that each label's initial probability is its frequency; return the head.
@@ -117,6 +151,17 @@ class Head(nn.Module, ABC):
     def n_parameters(self) -> int:
         """Return the number of trainable parameters."""
         return sum(each.numel() for each in self.parameters() if each.requires_grad)
+
+    def _batch(
+        self, features: Tensor, labels: Any, ignore_index: int, smoothing: float, reduction: str
+    ) -> tuple[Tensor, Targets, list[int]]:
+        """What `losses` is asked for, and how many samples of it each process gave."""
+        rows, targets = self._checked(features, labels, ignore_index, smoothing, reduction)
+        return rows, targets, [len(rows)]
+
+    def _own(self, losses: Tensor, sizes: list[int]) -> Tensor:
+        """The losses of this process's own samples."""
+        return losses
 
     def _checked(
         self, features: Tensor, labels: Any, ignore_index: int, smoothing: float, reduction: str

@@ -11,11 +11,12 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from umpteen.errors import ParameterError
+from umpteen.errors import FeaturesError, ParameterError
 from umpteen.storage import OneOf, Shape, Sizes, storable
 from umpteen.validation import Features, as_csr, unit_rows
 
 _CHUNK = 2**20  # numbers of float64 held at a time
+_UNSCALED = ("sparse", "tokens")
 _FAR = 100.0  # deviations: beyond, a value of prediction would swamp all others
 
 
@@ -43,23 +44,26 @@ class Inputs:
     """How rows become a batch.
 
     Sparse ones are brought to length 1, dense ones have each feature centered and brought to a
-    deviation of 1, images each channel: `center` and `scale` are empty for sparse ones.
+    deviation of 1, images each channel. Tokens are ids plus one. `center` and `scale` are empty for
+    sparse ones and tokens.
     """
 
-    kind: Annotated[str, OneOf("sparse", "dense", "images")]
+    kind: Annotated[str, OneOf("sparse", "dense", "images", "tokens")]
     center: Annotated[npt.NDArray[np.float64], Shape("scaled")]
     scale: Annotated[npt.NDArray[np.float64], Shape("scaled")]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: a scale for other features."""
-        expected = 0 if self.kind == "sparse" else sizes.get("features", len(self.scale))
+        expected = 0 if self.kind in _UNSCALED else sizes.get("features", len(self.scale))
         if len(self.scale) != expected:
             yield f"has scales of {len(self.scale)} features, expected {expected}"
 
     @classmethod
     def learn(cls, X: Features, kind: str, n_channels: int | None = None) -> Self:
         """Learn the scales for an encoder of this `kind`; a channel is neighbouring features."""
-        if kind == "sparse":
+        if kind == "tokens":
+            _check_tokens(X.data if sparse.issparse(X) else X)
+        if kind in _UNSCALED:
             return cls(kind, np.zeros(0), np.zeros(0))
         if kind not in ("dense", "images"):
             raise ParameterError(f"encoder: rows of numbers cannot become a batch of {kind}")
@@ -72,12 +76,30 @@ class Inputs:
         return cls(kind, np.repeat(center.ravel(), repeats), np.repeat(scale.ravel(), repeats))
 
     def batch(self, rows: Features, device: torch.device) -> Any:
-        """Return `SparseRows`, or a tensor `(n, n_features)`."""
+        """Return `SparseRows`, or a tensor `(n, n_features)`; of tokens, as many as are used."""
         if self.kind == "sparse":
             return SparseRows.of(_without_zeros(unit_rows(as_csr(rows))), device)
+        if self.kind == "tokens":
+            return _tokens(_dense(rows)).to(device)
         scaled = (_dense(rows) - self.center) / self.scale
         scaled = np.clip(scaled, -_FAR, _FAR).astype(np.float32)
         return torch.from_numpy(scaled).to(device)
+
+
+def _check_tokens(values: npt.NDArray[Any]) -> None:
+    if ((values < 0) | (values != np.floor(values))).any():
+        raise FeaturesError(
+            "this encoder takes token ids, but X has other numbers: use "
+            "X = umpteen.text.Tokens('folder/of/the/model').fit_transform(texts)"
+        )
+
+
+def _tokens(rows: npt.NDArray[Any]) -> Tensor:
+    """Token ids plus one, without the columns after the last token of the longest text."""
+    _check_tokens(rows)
+    used = np.flatnonzero(rows.any(axis=0))
+    length = int(used[-1]) + 1 if len(used) else 1
+    return torch.from_numpy(rows[:, :length].astype(np.int64))
 
 
 def _without_zeros(X: Any) -> csr_matrix:

@@ -23,3 +23,7 @@ class Network(nn.Module):
     def topk(self, batch: Any, k: int) -> tuple[Tensor, Tensor]:
         """Return the best labels of each sample of a batch, and their scores."""
         return self.head.topk(self.encoder(batch), k)
+
+    def topk_log_proba(self, batch: Any, k: int) -> tuple[Tensor, Tensor]:
+        """Return the best labels of each sample of a batch, and their log-probabilities."""
+        return self.head.topk_log_proba(self.encoder(batch), k)

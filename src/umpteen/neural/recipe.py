@@ -77,6 +77,12 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     NetworkRecipe.gather(parameters)
 
 
+def upgrade_from_3(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Keep the scores that heads had, which were logits for some."""
+    if state:
+        state["log_scores_"] = False
+
+
 def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     """Leave out biases of labels, which cascades and sampled groups did not have."""
     head = state.get("head_")

@@ -27,6 +27,7 @@ class Counters:
     n_averaged: int = 0
     seconds: float = 0.0
     finished: bool = False
+    planned: int = 0  # epochs
 
 
 @dataclass
@@ -46,6 +47,15 @@ class Run:
         if not self.ranks.are_many:
             return list(network.parameters()), []
         return list(network.encoder.parameters()), list(network.head.parameters())
+
+    def plan(self, epochs: int, averaging: float) -> None:
+        """Train up to so many epochs; a run that has done all that it was to do can have more."""
+        now = self.counters
+        if now.epoch == now.planned < epochs:
+            now.finished = False
+        if now.epoch < (1 - averaging) * epochs - 1e-9:  # only the last ones are averaged
+            self.average, now.n_averaged = None, 0
+        now.planned = epochs
 
     def share_buffers(self) -> None:
         """Use the running means of rank 0, as `DistributedDataParallel` does."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from umpteen.errors import ParameterError
-from umpteen.neural.head import Head, reduced
+from umpteen.neural.head import Head
 from umpteen.neural.ranks import Ranks
 from umpteen.neural.settled import SettledHead
 from umpteen.neural.tables import cut_tables, join_tables
@@ -38,8 +38,9 @@ class ShardedHead(SettledHead):
     """A head of which each process holds the rows of some labels; `head.shard()` makes it.
 
     All ranks of `torch.distributed` call it together, each with its own share of a batch, and get
-    the mean loss over all of them. `topk` returns the answers for the rank's own samples. Weights,
-    gradients and the state of an optimizer take a part of the memory on each rank.
+    the mean loss over all of them; with `reduction="none"`, the losses of the rank's own samples.
+    `topk` returns the answers for the rank's own samples. Weights, gradients and the state of an
+    optimizer take a part of the memory on each rank.
 
     Gradients of features are such that those of an encoder are right once they are averaged over
     the ranks, as `torch.nn.parallel.DistributedDataParallel` does. Gradients of the head's own
@@ -62,30 +63,10 @@ class ShardedHead(SettledHead):
     def settings(self) -> dict[str, Any]:
         return {"rank": self.ranks.rank, "world": self.ranks.world}
 
-    def forward(
-        self,
-        features: Tensor,
-        labels: Any,
-        *,
-        ignore_index: int = -100,
-        label_smoothing: float = 0.0,
-        reduction: str = "mean",
-    ) -> Tensor:
-        """Return the loss over the samples of all ranks; see `Head`.
-
-        With `reduction="none"`, these are the losses of the rank's own samples.
-        """
-        rows, targets, sizes = self._gather(
-            features, labels, ignore_index, label_smoothing, reduction
-        )
-        losses = self._losses_of_all(rows, targets, label_smoothing)
-        if reduction == "none":
-            return self.ranks.own(losses, sizes).view(features.shape[:-1])
-        return reduced(losses, targets, reduction)
-
     def losses(self, features: Tensor, targets: Targets, smoothing: float = 0.0) -> Tensor:
-        each: Tensor = self(features, targets, label_smoothing=smoothing, reduction="none")
-        return each
+        """Return the loss of each sample of all ranks; all of them have the same features here."""
+        losses: Tensor = self.part.losses_of_share(features, targets, smoothing, self.ranks)
+        return losses
 
     @torch.no_grad()
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -108,6 +89,14 @@ class ShardedHead(SettledHead):
             for each in (labels, scores)
         )
         return best_labels(scores, labels, k)
+
+    def best_log_proba_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Raise an error: only a plain head has probabilities."""
+        raise ParameterError("a sharded head has scores only: use head.unshard().topk_log_proba")
+
+    def log_proba_of(self, features: Tensor, labels: Tensor) -> Tensor:
+        """Raise an error: only a plain head has probabilities."""
+        raise ParameterError("a sharded head has scores only: use head.unshard().log_proba")
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
         """Raise an error: biases are set before the head is sharded."""
@@ -132,13 +121,13 @@ class ShardedHead(SettledHead):
         """
         if not self.has_noise:
             raise ParameterError(f"a {type(self.part).__name__} draws no negatives by features")
-        rows, targets, _ = self._gather(features, labels)
+        rows, targets, _ = self._batch(features, labels)
         fit = self.part.fit_noise if self.ranks.rank == 0 else lambda *_, **__: None
         self.ranks.together(lambda: (fit(rows, targets, **options), []))
         self.ranks.copy_first(self.part.buffers())
         return self
 
-    def _gather(
+    def _batch(
         self,
         features: Tensor,
         labels: Any,
@@ -157,11 +146,8 @@ class ShardedHead(SettledHead):
         sizes = [numbers[0] for numbers in table]
         return self.ranks.gather(rows, sizes), _gathered(targets, table, self.ranks), sizes
 
-    def _losses_of_all(self, rows: Tensor, targets: Targets, smoothing: float) -> Tensor:
-        if not len(rows):
-            return rows.sum(1)
-        losses: Tensor = self.part.losses_of_share(rows, targets, smoothing, self.ranks)
-        return losses if targets.counted is None else losses.where(targets.counted, 0.0)
+    def _own(self, losses: Tensor, sizes: list[int]) -> Tensor:
+        return self.ranks.own(losses, sizes)
 
     def _check(self, head: Head) -> None:
         if not isinstance(head, Shardable):

@@ -1,6 +1,6 @@
 """The best few of many scores, exactly: equal scores stand by label, lowest first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -49,15 +49,22 @@ def best_by_blocks(
     score: Callable[[int, int], Tensor], n_samples: int, n_labels: int, k: int
 ) -> tuple[Tensor, Tensor]:
     """Return what `Head.topk` gives; `score(first, last)` are scores of labels, `(n, block)`."""
-    size = max(_LEAST_BLOCK, _BLOCK_SCORES // max(1, n_samples))
-    labels, scores = best_columns(score(0, min(size, n_labels)), k)
-    for first in range(size, n_labels, size):
-        columns, more = best_columns(score(first, min(first + size, n_labels)), k)
+    blocks = label_blocks(n_samples, n_labels)
+    labels, scores = best_columns(score(*next(blocks)), k)
+    for first, last in blocks:
+        columns, more = best_columns(score(first, last), k)
         labels = torch.cat([labels, columns + first], dim=1)
         labels, scores = best_labels(
             torch.cat([scores, more], dim=1), labels, min(k, labels.shape[1])
         )
     return padded(labels, scores, k)
+
+
+def label_blocks(n_samples: int, n_labels: int) -> Iterator[tuple[int, int]]:
+    """Yield the first label of each block, and where it ends."""
+    size = max(_LEAST_BLOCK, _BLOCK_SCORES // max(1, n_samples))
+    for first in range(0, n_labels, size):
+        yield first, min(first + size, n_labels)
 
 
 def padded(labels: Tensor, scores: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -77,6 +77,7 @@ def train(
     All that decides about the next step is in `run` and the random numbers, which `keeper` writes
     down: a run that is continued ends in the same bits.
     """
+    run.plan(settings.epochs, settings.averaging)
     now = run.counters
     n_batches = samples.n_batches(settings.batch_size)
     bar.advance(now.epoch * n_batches + now.batch)

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import storage
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
-from umpteen.errors import LabelsError, LabelsShapeError, ModelCorruptError, ParameterError
+from umpteen.errors import LabelsError, ModelCorruptError, ParameterError
 from umpteen.kernels import sampled_softmax as kernel
 from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.calibration import Calibration, calibrate
@@ -43,6 +43,7 @@ from umpteen.validation import (
     N_JOBS,
     VERBOSE,
     Features,
+    check_asked_labels,
     check_features,
     check_labels,
     check_seed,
@@ -271,20 +272,9 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         It is normalised over all labels; -inf for a label without training samples.
         """
         X = self._check_predict(X)
-        if labels is None:
-            raise LabelsError(
-                f"which of the {self.n_labels_:,} labels? Pass labels=, one id per row or m of "
-                "them; predict_topk gives the most probable ones"
-            )
-        ids = np.asarray(labels)
-        if ids.ndim not in (1, 2) or len(ids) != X.shape[0]:
-            raise LabelsShapeError(
-                f"labels have shape {ids.shape}; expected ({X.shape[0]:,},), one label id for each "
-                f"row of X, or ({X.shape[0]:,}, m)"
-            )
-        flat = check_labels(ids.ravel(), n_labels=self.n_labels_, name="labels").indices
-        table = flat.astype(np.int32).reshape(ids.shape if ids.ndim == 2 else (-1, 1))
-        return self._answers().log_proba(self._as_trained(X), table).reshape(ids.shape)
+        asked = check_asked_labels(labels, X.shape[0], self.n_labels_)
+        found = self._answers().log_proba(self._as_trained(X), asked)
+        return found.reshape(np.shape(labels))
 
     def _topk(self, X: Features, k: int) -> TopK:
         if self.beam_width is not None:

@@ -14,12 +14,13 @@ from umpteen.errors import ModelCorruptError, ParameterError
 from umpteen.kernels.noise import alias_table
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.labels import as_targets
+from umpteen.neural.logits import LogitHead, Scorer
 from umpteen.neural.losses import precise
 from umpteen.neural.ranks import Ranks
 from umpteen.neural.settled import SettledHead
 from umpteen.neural.sizes import check_room, check_sizes
 from umpteen.neural.targets import Targets
-from umpteen.neural.topk import best_by_blocks, best_columns
+from umpteen.neural.topk import best_columns
 from umpteen.softmax.frequency_tree import frequency_tree
 from umpteen.softmax.noise_operator import log_noise_table, noise_visits
 from umpteen.softmax.noise_tree import NoiseTree
@@ -33,7 +34,7 @@ _TREE = ("tree_weights", "tree_biases", "label_of", "leaf_of")
 _FREQUENCY = ("log_frequencies", "limit", "alias")
 
 
-class AdversarialHead(SettledHead):
+class AdversarialHead(SettledHead, LogitHead):
     """A vector per class, of which a step touches a few: hard negatives, drawn by a noise tree.
 
     For one class per sample. Each sample is compared with `n_negatives` classes that are drawn
@@ -196,19 +197,49 @@ class AdversarialHead(SettledHead):
 
     def best_of_share(self, features: Tensor, k: int, ranks: Ranks) -> tuple[Tensor, Tensor]:
         """Return the best rows of this rank, and their scores."""
+        if self.loss_name == "sampled_softmax":
+            return super().best_of(features, k)
+        best = [best_columns(self._corrected(rows, ranks), k) for rows in self._split(features)]
+        labels, found = zip(*best, strict=True)
+        return torch.cat(labels), torch.cat(found)
 
+    def best_log_proba_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        if self.loss_name == "sampled_softmax":
+            return super().best_log_proba_of(features, k)
+        best = [best_columns(self._normalised(rows), k) for rows in self._split(features)]
+        labels, found = zip(*best, strict=True)
+        return torch.cat(labels), torch.cat(found)
+
+    def log_proba_of(self, features: Tensor, labels: Tensor) -> Tensor:
+        if self.loss_name == "sampled_softmax":
+            return super().log_proba_of(features, labels)
+        blocks = self._split(features)
+        asked = labels.split([len(rows) for rows in blocks])
+        each = (self._normalised(rows).gather(1, y) for rows, y in zip(blocks, asked, strict=True))
+        return torch.cat(list(each))
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.table.weight)
+
+    def scorer(self, features: Tensor) -> Scorer:
         def score(first: int, last: int) -> Tensor:
             return features @ self.table.weight[first:last].T + self.bias.weight[first:last, 0]
 
-        if self.loss_name == "sampled_softmax":
-            return best_by_blocks(score, len(features), len(self.table.weight), k)
-        noise, best = self._noise(), []
-        for rows in features.split(max(1, _BLOCK_SCORES // self.n_labels)):
-            scores = rows @ self.table.weight.T + self.bias.weight[:, 0]
-            logs = log_noise_table(self._reduced(rows), noise, self.frequency_share)
-            best.append(best_columns(precise(scores) + logs[:, ranks.labels], k))
-        labels, found = zip(*best, strict=True)
-        return torch.cat(labels), torch.cat(found)
+        return score
+
+    def _split(self, features: Tensor) -> tuple[Tensor, ...]:
+        """Few enough rows at a time to hold the scores of all labels."""
+        return torch.split(features, max(1, _BLOCK_SCORES // self.n_labels))
+
+    def _corrected(self, rows: Tensor, ranks: Ranks) -> Tensor:
+        """Scores of all labels with the noise added (Eq. 5), `(n, labels of the rank)`."""
+        scores = precise(self.scorer(rows)(0, self.n_rows))
+        logs = log_noise_table(self._reduced(rows), self._noise(), self.frequency_share)
+        return scores + logs[:, ranks.labels]
+
+    def _normalised(self, rows: Tensor) -> Tensor:
+        return self._corrected(rows, Ranks()).log_softmax(1)
 
     def _reduced(self, features: Tensor) -> Tensor:
         """What the tree sees, `(n, noise_dim)`: each draw and its probability agree exactly."""

@@ -152,7 +152,9 @@ class _Packer:
             packed["parameters"] = self._parameters(value, where)
             state = {name: v for name, v in vars(value).items() if is_fitted(name)}
         else:
-            state = {field.name: getattr(value, field.name) for field in fields(value)}
+            unsaved = unsaved_parameters(cls)
+            names = [field.name for field in fields(value) if field.name not in unsaved]
+            state = {name: getattr(value, name) for name in names}
         return {"object": packed | {"state": self._members(state, where)}}
 
     def _parameters(self, estimator: Any, where: _Where) -> Json:

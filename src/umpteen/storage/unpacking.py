@@ -105,7 +105,9 @@ class _Unpacker:
         found.upgrade(content.get("version", 1), parameters, state, self.made_by)
         if is_estimator(found.cls):
             return _estimator(found.cls, parameters, state)
-        return _dataclass(found.cls, state, self.made_by)
+        unsaved = unsaved_parameters(found.cls)
+        kept = {name: each for name, each in state.items() if name not in unsaved}
+        return _dataclass(found.cls, kept, self.made_by)
 
     def _members(self, members: dict[str, Json]) -> dict[str, Any]:
         return {name: self.unpack(value) for name, value in members.items()}

@@ -2,6 +2,7 @@
 
 from umpteen.text.pretrained import pretrained_vectors
 from umpteen.text.sentences import SentenceVectors
+from umpteen.text.tokens import Tokens
 from umpteen.text.vectorizer import Vectorizer
 
-__all__ = ["SentenceVectors", "Vectorizer", "pretrained_vectors"]
+__all__ = ["SentenceVectors", "Tokens", "Vectorizer", "pretrained_vectors"]

@@ -14,7 +14,12 @@ from umpteen.validation.features import (
 )
 from umpteen.validation.groups import check_group_labels, check_groups
 from umpteen.validation.hierarchy import check_parents, cyclic
-from umpteen.validation.labels import check_label, check_labels, is_single_label
+from umpteen.validation.labels import (
+    check_asked_labels,
+    check_label,
+    check_labels,
+    is_single_label,
+)
 from umpteen.validation.named_groups import NamedGroups, check_named_groups
 from umpteen.validation.parameters import (
     N_JOBS,
@@ -35,6 +40,7 @@ __all__ = [
     "Features",
     "NamedGroups",
     "as_csr",
+    "check_asked_labels",
     "check_count",
     "check_describes",
     "check_features",

@@ -60,6 +60,28 @@ def check_label(label: Any, n_labels: int) -> int:
     return int(label)
 
 
+def check_asked_labels(labels: Any, n_samples: int, n_labels: int) -> npt.NDArray[np.int32]:
+    """Return the labels that a caller asks about for each sample, as ids `(n, m)`.
+
+    >>> check_asked_labels([1, 0], 2, 3)
+    array([[1],
+           [0]], dtype=int32)
+    """
+    if labels is None:
+        raise LabelsError(
+            f"which of the {n_labels:,} labels? Pass labels=, one id per row or m of them; "
+            "predict_topk gives the most probable ones"
+        )
+    ids = np.asarray(labels)
+    if ids.ndim not in (1, 2) or len(ids) != n_samples:
+        raise LabelsShapeError(
+            f"labels have shape {ids.shape}; expected ({n_samples:,},), one label id for each "
+            f"row of X, or ({n_samples:,}, m)"
+        )
+    flat = check_labels(ids.ravel(), n_labels=n_labels, name="labels").indices
+    return flat.astype(np.int32).reshape(ids.shape if ids.ndim == 2 else (-1, 1))
+
+
 def is_single_label(Y: Any) -> bool:
     """Return whether `Y` was given as one label id per sample, a 1-D array.
 

@@ -1,0 +1,84 @@
+"""Several codes for each label: as many parameters as a tenth of a full layer, and twice that."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from papers.contents import Block, Cell, Section, Table, Value, over_seeds
+from papers.multihead.settings import CLASSES, QUICK, Training
+from papers.multihead.tasks import LEAST_SAMPLES, classes_task, scores
+from papers.progress import progress_bar
+from papers.sets import available
+from umpteen.multihead import LabelCode, ProductHead
+from umpteen.neural import Blueprint, FullHead, blueprint
+
+_SHARE = 10  # a full layer has so many times the parameters
+
+
+def sections(quick: bool) -> list[Section]:
+    """A section for each data set of classes."""
+    n_seeds = 1 if quick else 3
+    names = ["pydocs"] if quick else available(list(CLASSES))
+    return [
+        Section(
+            f"Several codes for each label: {name}",
+            "the paper has one code. Here, each label has several, all but the first in another "
+            "random order, so that labels which share a digit in one code rarely do in another.",
+            f"{name}: the class of a sample is its rarest label that has at least {LEAST_SAMPLES} "
+            f"training samples; TF-IDF of single words, a Bag; {_training(name, quick).said()}; "
+            f"seeds: {n_seeds}. Parameters are those of the last layer, relative to a full one.",
+            partial(_compare, name, quick, n_seeds),
+        )
+        for name in names
+    ]
+
+
+def heads(n_labels: int) -> dict[str, Blueprint]:
+    """A full layer, one code, several summed products, and several codes."""
+    per_code = sum(LabelCode.balanced(n_labels).lengths)
+    at_a_tenth = max(2, n_labels // (_SHARE * per_code))
+    return {
+        "full": blueprint(FullHead),
+        "one code": blueprint(ProductHead),
+        f"{at_a_tenth} products summed (Equation 16)": blueprint(ProductHead, n_groups=at_a_tenth),
+        f"{at_a_tenth} codes": blueprint(ProductHead, n_codes=at_a_tenth),
+        f"{2 * at_a_tenth} codes": blueprint(ProductHead, n_codes=2 * at_a_tenth),
+    }
+
+
+def _training(name: str, quick: bool) -> Training:
+    return QUICK if quick else CLASSES[name]
+
+
+def _compare(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
+    task, training = classes_task(name, quick), _training(name, quick)
+    yield task.said() + "."
+    made = heads(task.n_labels)
+    found: dict[str, list[tuple[float, float]]] = {label: [] for label in made}
+    sizes: dict[str, int] = {}
+    with progress_bar(name, n_seeds * len(made)) as advance:
+        for seed in range(n_seeds):
+            for label, head in made.items():
+                model = training.network(head, seed).fit(task.X, task.Y)
+                validation = 100 * max(model.history_["score"])
+                found[label].append((validation, float(scores(task, model)[0])))
+                sizes[label] = n_of_head(model)
+                advance()
+    full = np.array(found["full"])
+    rows: list[list[Cell]] = []
+    for label, runs in found.items():
+        both = np.array(runs)
+        share = Value(100 * sizes[label] / sizes["full"], digits=1)
+        differences = (over_seeds(both[:, i] - full[:, i]) for i in (0, 1))
+        rows.append([label, share, over_seeds(both[:, 1]), *differences])
+    columns = ["head", "parameters, %", "test", "validation, minus full", "test, minus full"]
+    yield Table("Accuracy in %", columns, rows)
+
+
+def n_of_head(model: Any) -> int:
+    """Return how many weights and biases the last layer has."""
+    arrays = model.weights_.items()
+    learnt = [each for name, each in arrays if name.startswith("head.") and each.dtype.kind == "f"]
+    return sum(array.size for array in learnt)
