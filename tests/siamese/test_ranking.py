@@ -449,3 +449,13 @@ def test_blocks_of_pairs_change_no_logistic_weight(monkeypatch):
 def test_all_relevant_or_one_alone_have_probabilities(truth):
     fitted = QuadraticRanker.logistic(drawn()[0], truth)
     assert np.isfinite(fitted.probabilities(drawn()[0][None])).all()
+
+
+def test_the_ranker_of_labels_with_samples_learns_probabilities_from_these_alone():
+    split = split_evidence(0.6)
+    expected = QuadraticRanker.logistic(split.columns[split.learned], split.relevant[split.learned])
+    assert np.array_equal(split.ranker().weights, expected.weights)
+    half = np.arange(200) < 100
+    kept = split.learned & half[:, None]
+    expected = QuadraticRanker.logistic(split.columns[kept], split.relevant[kept])
+    assert np.array_equal(split.ranker(half).weights, expected.weights)

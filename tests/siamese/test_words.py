@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix, random_array
 
 import umpteen as um
 from tests.siamese.settings import siamese
-from umpteen.siamese import words
+from umpteen.siamese import siamese_xml, words
 from umpteen.siamese.lexical import LexicalIndex
 from umpteen.siamese.words import WordClassifiers
 from umpteen.validation import unit_rows
@@ -193,3 +193,32 @@ def test_the_ranker_needs_a_column_for_words(tmp_path, model):
     loaded = um.load(tmp_path / "model")
     loaded.word_classifiers_ = None
     assert list(loaded._faults({})) == ["has a ranker of 6 columns; expected 5"]
+
+
+def test_words_learn_from_hard_negatives_and_the_ranker_from_words_without_the_split(
+    monkeypatch, data
+):
+    X, labels, Z = data
+    asked, towers = [], []
+    fitted, train = WordClassifiers.fitted, siamese_xml.train_tower
+
+    def spied(X, Y, hard, *more):
+        asked.append((X.shape[0], Y.shape, hard))
+        return fitted(X, Y, hard, *more)
+
+    def watched(*arguments):
+        towers.append(train(*arguments))
+        return towers[-1]
+
+    monkeypatch.setattr(WordClassifiers, "fitted", spied)
+    monkeypatch.setattr(siamese_xml, "train_tower", watched)
+    siamese(dim=2, epochs=1, n_models=2, random_state=0, verbose=False).fit(
+        X, labels, label_features=Z
+    )
+    part, whole = asked
+    assert (part[0], whole[0]) == (2_160, 2_400)  # a tenth is the split
+    for (n, shape, hard), made in zip((part, whole), (towers[:2], towers[2:]), strict=True):
+        assert shape == (n, 40)
+        assert [table.shape for table in hard] == [(n, 20)] * 2
+        assert all((table >= 0).any() for table in hard)
+        assert all(table is each.hard for table, each in zip(hard, made, strict=True))
