@@ -200,7 +200,7 @@ class _LogisticPairs(_Pairs):
 
     def _ridges(self, weights: Doubles) -> Doubles:
         each = _LOGISTIC_RIDGE * max(1, int(self.relevant.sum()))
-        return np.r_[0.0, np.full(len(weights) - 1, each)]
+        return np.asarray(np.r_[0.0, np.full(len(weights) - 1, each)])
 
     def _pairs(self) -> Iterator[tuple[Doubles, Doubles]]:
         """Terms, and which are relevant: of some pairs at a time."""

@@ -83,9 +83,10 @@ class WordClassifiers:
         A label's samples get a score of 1 on average, a sample that shares no word with them -1.
         """
         counts = Y.getnnz(axis=0)
-        means = csr_matrix(diags(1 / np.maximum(1, counts)) @ Y.astype(bool).T @ X)
-        squares = np.asarray(means.multiply(means).sum(axis=1)).ravel()
-        new = csr_matrix(diags(2 / np.where(squares > 0, squares, 1)) @ means, dtype=np.float32)
+        shares = (1 / np.maximum(1, counts)).astype(np.float32)
+        means = csr_matrix(diags(shares) @ Y.T @ X)
+        squares = np.asarray(means.multiply(means).sum(axis=1), np.float32).ravel()
+        new = csr_matrix(diags(2 / np.where(squares > 0, squares, np.float32(1))) @ means)
         biases = np.full(len(counts), -1, np.float32)
         return WordClassifiers(
             csr_matrix(vstack([self.weights, new])), np.concatenate([self.biases, biases])
