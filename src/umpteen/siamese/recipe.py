@@ -141,5 +141,5 @@ def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 
 
 def upgrade_from_3(parameters: dict[str, Any], state: dict[str, Any]) -> None:
-    """Have no classifiers of single words, as these models did not."""
+    """Keep these models without classifiers of single words."""
     state["word_classifiers_"] = None
