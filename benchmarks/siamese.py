@@ -37,6 +37,7 @@ CHOICES: list[dict[str, Any]] = [
     {"recipe__label_power": 0.45},
     {"recipe__modules": ("embed", "mine", "refine")},
     {"recipe__classifier": "cosine"},
+    {"recipe__word_classifiers": False},
 ]
 TAILS = (0.0, 0.5)
 _SAMPLES, _HELD, _RARE = 10_000, 3_000, 20

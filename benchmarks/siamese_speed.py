@@ -43,6 +43,7 @@ FIGURES = {
     "mine": "Module II, s",
     "refine": "Module III, s per epoch",
     "joint": "Module IV, s per epoch",
+    "words": "classifiers of words, s",
     "fit": "whole fit, s",
     "rest": "setting up, s",
     "peak": "peak of fit, MB",
@@ -118,6 +119,7 @@ def measure(n_labels: int, epochs: int) -> Iterator[dict[str, Any]]:
         "mine": mean(spent["_mine"]),
         "refine": mean(spent["refine"]) / REFINE_EPOCHS,
         "joint": mean(spent["joint"]) / REFINE_EPOCHS,
+        "words": mean(spent["_trained_words"]),
         "rest": whole.wall - sum(sum(each) for each in spent.values()),
         "fit": whole.wall,
     }
@@ -155,14 +157,15 @@ def modules_timed() -> Iterator[dict[str, list[float]]]:
         return run
 
     names = ("_embed", "_mine", "_refine")
-    originals = {name: getattr(training._Trainer, name) for name in names}
-    for name, work in originals.items():
-        setattr(training._Trainer, name, watched(name, work))
+    places = [*((training._Trainer, name) for name in names), (um.SiameseXML, "_trained_words")]
+    originals = [(place, name, getattr(place, name)) for place, name in places]
+    for place, name, work in originals:
+        setattr(place, name, watched(name, work))
     try:
         yield spent
     finally:
-        for name, work in originals.items():
-            setattr(training._Trainer, name, work)
+        for place, name, work in originals:
+            setattr(place, name, work)
 
 
 def markdown(results: dict[str, Any]) -> str:

@@ -169,3 +169,10 @@ def test_what_a_sample_is_asked_about_is_told_apart(data):
                 seen[asked.samples[rows], labels] = True
         assert compared.max() == 1  # no negative twice
     np.testing.assert_array_equal(seen, Y.toarray() > 0)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.7, 300.0, 1e300])
+def test_labels_are_drawn_by_any_power_of_their_frequency(data, power):
+    counts = data[2].getnnz(axis=0)
+    shares = [float(count / counts.max()) ** power if count else 0.0 for count in counts]
+    np.testing.assert_allclose(_batches(data, power=power).chances, shares / np.sum(shares))

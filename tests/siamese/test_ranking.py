@@ -11,6 +11,7 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, random_array
 from scipy.special import logsumexp
+from sklearn.linear_model import LogisticRegression
 
 import umpteen as um
 from tests.siamese.settings import siamese
@@ -424,3 +425,37 @@ def test_a_new_label_is_not_sure_of_an_unrelated_text_where_weights_are_learned(
     alone = again.remove_labels(np.arange(N_TOPICS)).predict_topk(asked, k=1)
     assert among_all[:, N_TOPICS].toarray().max() < 0.5
     assert alone.scores.max() < 0.5
+
+
+def test_logistic_weights_are_those_of_scikit_learn():
+    evidence, relevant = drawn()
+    fitted = QuadraticRanker.logistic(evidence, relevant)
+    terms = literal_terms(fitted, evidence)
+    ridge = 5e-2 * relevant.sum()
+    expected = LogisticRegression(C=1 / ridge, tol=1e-8, max_iter=1000).fit(terms, relevant)
+    found = np.r_[expected.intercept_, expected.coef_[0]]
+    np.testing.assert_allclose(fitted.weights, found, atol=1e-3)
+
+
+def test_blocks_of_pairs_change_no_logistic_weight(monkeypatch):
+    evidence, relevant = drawn()
+    whole = QuadraticRanker.logistic(evidence, relevant)
+    monkeypatch.setattr(ranker, "_BLOCK", 64)
+    parts = QuadraticRanker.logistic(evidence, relevant)
+    np.testing.assert_allclose(parts.weights, whole.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("truth", [np.ones(3_000, bool), np.arange(3_000) == 7])
+def test_all_relevant_or_one_alone_have_probabilities(truth):
+    fitted = QuadraticRanker.logistic(drawn()[0], truth)
+    assert np.isfinite(fitted.probabilities(drawn()[0][None])).all()
+
+
+def test_the_ranker_of_labels_with_samples_learns_probabilities_from_these_alone():
+    split = split_evidence(0.6)
+    expected = QuadraticRanker.logistic(split.columns[split.learned], split.relevant[split.learned])
+    assert np.array_equal(split.ranker().weights, expected.weights)
+    half = np.arange(200) < 100
+    kept = split.learned & half[:, None]
+    expected = QuadraticRanker.logistic(split.columns[kept], split.relevant[kept])
+    assert np.array_equal(split.ranker(half).weights, expected.weights)

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from umpteen.kernels.compiling import inlined
 from umpteen.kernels.nearest import product
 
 _FARTHEST = 30.0  # standard deviations; relevant candidates go far
+_MUCH_LONGER = 16  # times
 
 
 @njit(nogil=True, cache=True)
@@ -80,6 +82,18 @@ def nearest_by_words(
     return found
 
 
+@inlined
+def _search(ids: Any, begin: int, end: int, wanted: int) -> Any:
+    """Return the first place from `begin` to `end` whose id is not below the wanted one."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if ids[middle] < wanted:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
 @njit(nogil=True, cache=True)
 def word_products(
     indptr: Any, indices: Any, values: Any, label_indptr: Any, label_indices: Any,
@@ -87,7 +101,9 @@ def word_products(
 ) -> npt.NDArray[np.float32]:  # fmt: skip
     """Return inner products of sparse rows and those of their candidates (n, any); 0 for -1.
 
-    `dense` has a place for each feature, zero before and after.
+    `dense` has a place for each feature, zero before and after. In a candidate's row that is much
+    longer than the sample's, the sample's features are looked up: features ascend in both, so the
+    products are added in the same order.
     """
     found = np.zeros(candidates.shape, np.float32)
     for row in range(candidates.shape[0]):
@@ -95,11 +111,19 @@ def word_products(
             dense[indices[entry]] = values[entry]
         for place in range(candidates.shape[1]):
             label = candidates[row, place]
-            if label >= 0:
-                total = np.float32(0)
-                for entry in range(label_indptr[label], label_indptr[label + 1]):
+            if label < 0:
+                continue
+            total = np.float32(0)
+            begin, end = label_indptr[label], label_indptr[label + 1]
+            if end - begin > _MUCH_LONGER * (indptr[row + 1] - indptr[row]):
+                for entry in range(indptr[row], indptr[row + 1]):
+                    begin = _search(label_indices, begin, end, indices[entry])
+                    if begin < end and label_indices[begin] == indices[entry]:
+                        total += label_values[begin] * values[entry]
+            else:
+                for entry in range(begin, end):
                     total += label_values[entry] * dense[label_indices[entry]]
-                found[row, place] = total
+            found[row, place] = total
         for entry in range(indptr[row], indptr[row + 1]):
             dense[indices[entry]] = 0
     return found

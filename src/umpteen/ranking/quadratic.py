@@ -6,7 +6,7 @@ scores are linear in all columns of the evidence and their products, with weight
 on a validation split.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from umpteen.storage import Shape, Sizes, storable
 
 FloatArray = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
-_RIDGE = 2e-3  # per relevant pair
+_RIDGE, _LOGISTIC_RIDGE = 2e-3, 5e-2  # per relevant pair
 _STEPS = 25
 _CLOSE, _LEAST = 1e-2, 1e-4  # the step after a close one would be of its square
 _BLOCK = 65_536  # pairs, or a few more
@@ -34,9 +34,10 @@ _UNRESTRAINED = 1e6
 class QuadraticRanker:
     """The probability that a candidate is relevant, by the evidence for it.
 
-    The weights maximise the likelihood of the relevant candidates of each sample in a softmax over
-    its candidates, which ranks labels well. Then a logistic scale and shift map scores to
-    probabilities. Learning probabilities directly is worse for rare labels.
+    The weights of `fitted` maximise the likelihood of the relevant candidates of each sample in a
+    softmax over its candidates, which favours rare labels. Then a logistic scale and shift map
+    scores to probabilities. Those of `logistic` maximise the likelihood of each pair by itself,
+    which is better for the first answers if some labels are very frequent.
 
     >>> evidence = np.array([[0.1], [0.2], [0.8], [0.9]] * 50, np.float32)
     >>> ranker = QuadraticRanker.fitted(evidence, evidence[:, 0] > 0.5, np.full(50, 4))
@@ -78,6 +79,16 @@ class QuadraticRanker:
             means.astype(np.float32), scales, np.r_[shift, scale * weights].astype(np.float32)
         )
 
+    @classmethod
+    def logistic(cls, evidence: FloatArray, relevant: npt.NDArray[np.bool_]) -> "QuadraticRanker":
+        """Fit a logistic regression to evidence (pairs, columns), by Newton's method."""
+        means, scales = evidence.mean(axis=0), evidence.std(axis=0)
+        scales = np.where(scales > 0, scales, 1).astype(np.float32)
+        pairs = _LogisticPairs(evidence, relevant, np.zeros(0, np.int64), means, scales)
+        with parallel.one_thread_each:
+            weights = pairs.likeliest_weights()
+        return cls(means.astype(np.float32), scales, weights.astype(np.float32))
+
     def probabilities(self, evidence: FloatArray) -> FloatArray:
         """Return (n, candidates) from evidence (n, candidates, columns)."""
         flat = evidence.reshape(-1, evidence.shape[-1])
@@ -111,20 +122,7 @@ class _Pairs:
         weights = np.zeros(n_columns * (n_columns + 3) // 2)
         if near is not None:
             weights += near[1:]
-        loss = self.loss(weights)
-        for _ in range(_STEPS):
-            step = self.newton(weights)
-            is_last = np.abs(step).max() < _CLOSE
-            moved = self.loss(weights - step)
-            while moved > loss and np.abs(step).max() >= _LEAST:  # too far: half the step
-                step /= 2
-                moved = self.loss(weights - step)
-            if moved > loss:
-                break
-            weights, loss = weights - step, moved
-            if is_last:
-                break
-        return weights
+        return _minimised(weights, self.loss, self.newton)
 
     def loss(self, weights: Doubles) -> float:
         """Minus the log-likelihood of relevant candidates, and ridge."""
@@ -170,6 +168,66 @@ class _Pairs:
             terms = quadratic_terms(self.evidence[rows], self.means, self.scales)[:, 1:]
             yield terms, self.relevant[rows].astype(float), begins[first:last] - begins[first]
             first = last
+
+
+class _LogisticPairs(_Pairs):
+    """The same, where each pair is a case by itself; the first weight is the constant term."""
+
+    def likeliest_weights(self, near: FloatArray | None = None) -> Doubles:
+        n_columns = self.evidence.shape[1]
+        weights = np.zeros(1 + n_columns * (n_columns + 3) // 2)
+        share = np.clip(self.relevant.mean(), _LEAST, 1 - _LEAST)
+        weights[0] = np.log(share / (1 - share))
+        return _minimised(weights, self.loss, self.newton)
+
+    def loss(self, weights: Doubles) -> float:
+        """Minus the log-likelihood of all pairs, and ridge."""
+        total = float(self._ridges(weights) @ (weights * weights)) / 2
+        for terms, relevant in self._pairs():
+            scores = terms @ weights
+            total += float(np.logaddexp(0, scores).sum() - scores @ relevant)
+        return total
+
+    def newton(self, weights: Doubles) -> Doubles:
+        """One step towards the weights of the least loss."""
+        ridges = self._ridges(weights)
+        slope, curve = ridges * weights, np.diag(ridges)
+        for terms, relevant in self._pairs():
+            likely = expit(terms @ weights)
+            slope += terms.T @ (likely - relevant)
+            curve += _gram(terms, likely * (1 - likely))
+        return np.asarray(np.linalg.solve(curve + _LEAST * np.eye(len(curve)), slope))
+
+    def _ridges(self, weights: Doubles) -> Doubles:
+        each = _LOGISTIC_RIDGE * max(1, int(self.relevant.sum()))
+        return np.asarray(np.r_[0.0, np.full(len(weights) - 1, each)])
+
+    def _pairs(self) -> Iterator[tuple[Doubles, Doubles]]:
+        """Terms, and which are relevant: of some pairs at a time."""
+        for first in range(0, len(self.relevant), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            terms = quadratic_terms(self.evidence[rows], self.means, self.scales)
+            yield terms, self.relevant[rows].astype(float)
+
+
+def _minimised(
+    weights: Doubles, loss_of: Callable[[Doubles], float], newton: Callable[[Doubles], Doubles]
+) -> Doubles:
+    """Weights of the least loss: steps of Newton's method, shorter ones where these go too far."""
+    loss = loss_of(weights)
+    for _ in range(_STEPS):
+        step = newton(weights)
+        is_last = np.abs(step).max() < _CLOSE
+        moved = loss_of(weights - step)
+        while moved > loss and np.abs(step).max() >= _LEAST:  # too far: half the step
+            step /= 2
+            moved = loss_of(weights - step)
+        if moved > loss:
+            break
+        weights, loss = weights - step, moved
+        if is_last:
+            break
+    return weights
 
 
 def _gram(rows: Doubles, weights: Doubles) -> Doubles:

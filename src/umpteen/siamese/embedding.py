@@ -93,7 +93,8 @@ class LabelBatches:
         self.X, self.label_features, self.network = X, label_features, network
         self.samples_of = csr_matrix(Y.T)  # (labels, samples)
         self.counts = np.diff(self.samples_of.indptr)
-        weights = np.where(self.counts > 0, np.maximum(self.counts, 1.0) ** power, 0.0)
+        shares = self.counts / max(1, self.counts.max(initial=0))  # no power of these overflows
+        weights = np.where(self.counts > 0, shares**power, 0.0)
         self.chances = weights / weights.sum()
         self.mine_every, self.device, self.n_jobs = mine_every, device, n_jobs
 

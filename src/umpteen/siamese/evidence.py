@@ -20,10 +20,13 @@ class Evidence:
     counts: FloatArray  # ln(1 + number of samples); any number without a candidate
     companion: TopK | None  # the answers of a companion, in models of version 0.1
     logistic: bool  # scores by own vectors are log-odds, otherwise cosines
+    by_words: FloatArray | None = None  # scores by the labels' classifiers of single words
 
     def columns(self) -> FloatArray:
         """Return all of it as (n, candidates, columns)."""
-        return np.stack([*self.products, self.words, self.counts], axis=-1).astype(np.float32)
+        more = () if self.by_words is None else (self.by_words,)
+        columns = [*self.products, self.words, self.counts, *more]
+        return np.stack(columns, axis=-1).astype(np.float32)
 
     def newcomer_columns(self) -> FloatArray:
         """Return what is known of labels without samples: (n, candidates, text and words)."""

@@ -16,6 +16,7 @@ from umpteen.siamese.evidence import Evidence, Scoring
 from umpteen.siamese.lexical import LexicalIndex
 from umpteen.siamese.shortlist import distinct
 from umpteen.siamese.tower import FloatArray, IntArray, Tower
+from umpteen.siamese.words import WordClassifiers
 from umpteen.validation import as_csr, unit_rows
 
 _BLOCK = 512
@@ -69,6 +70,7 @@ class Predictor:
 
     towers: list[Tower]
     lexical: LexicalIndex
+    words: WordClassifiers | None
     n_each: int  # candidates from each search
     beyond_vectors: bool  # frequent labels and those that share words are candidates, too
     companion: ExtremeClassifier | None
@@ -122,6 +124,7 @@ class Predictor:
             self.lexical.log_counts[candidates],
             answer,
             self.towers[0].biases is not None,
+            None if self.words is None else self.words.scores(units, candidates),
         )
 
 

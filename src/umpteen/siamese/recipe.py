@@ -52,6 +52,9 @@ class SiameseRecipe(Recipe):
         learning rate of both.
     n_hard : number of hard negatives of a sample from Module II.
     n_random : expected number of random negatives that the samples of a batch share.
+    word_classifiers : whether each label also learns a sparse linear classifier on the features
+        themselves, whose score is one more column for the ranker; without learned `weights`, there
+        is none.
     shortlist : number of candidates from each search in prediction.
     weights : "learned" on the validation split, or "fixed" as in the paper: `alpha` times the
         cosine to the label's own vector plus (1 - `alpha`) times the mean of the cosines to its
@@ -77,6 +80,7 @@ class SiameseRecipe(Recipe):
     joint_epochs: int = 5
     n_hard: int = 20
     n_random: int = 1000
+    word_classifiers: bool = True
     refine_learning_rate: float = 2e-3
     shortlist: int = 50
     weights: str = "learned"
@@ -101,6 +105,7 @@ class SiameseRecipe(Recipe):
         "joint_epochs": [_COUNT],
         "n_hard": [_COUNT],
         "n_random": [_COUNT],
+        "word_classifiers": ["boolean"],
         "refine_learning_rate": [_RATE],
         "shortlist": [_POSITIVE],
         "weights": [StrOptions({"learned", "fixed"})],
@@ -133,3 +138,8 @@ def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     """Score labels without samples like the others, as these models did."""
     state["newcomer_ranker_"] = None
+
+
+def upgrade_from_3(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Keep these models without classifiers of single words."""
+    state["word_classifiers_"] = None

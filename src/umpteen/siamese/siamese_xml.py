@@ -40,10 +40,17 @@ from umpteen.siamese.label_features import (
 )
 from umpteen.siamese.lexical import LexicalIndex
 from umpteen.siamese.prediction import ByWorth, FixedWeights, LearnedWeights, Predictor
-from umpteen.siamese.recipe import MODULES, SiameseRecipe, upgrade_from_1, upgrade_from_2
+from umpteen.siamese.recipe import (
+    MODULES,
+    SiameseRecipe,
+    upgrade_from_1,
+    upgrade_from_2,
+    upgrade_from_3,
+)
 from umpteen.siamese.tower import Tower, log_odds
 from umpteen.siamese.training import TowerSettings, TrainedTower, TrainingSet, train_tower
 from umpteen.siamese.weighing import FEWEST_SAMPLES, ValidationEvidence, hidden_pairs, newcomers
+from umpteen.siamese.words import WordClassifiers
 from umpteen.splitting import validation_split
 from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
 from umpteen.storage.checkpoints import deciding_settings, fingerprint
@@ -64,12 +71,12 @@ from umpteen.validation import (
 FloatArray = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
-_N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence
+_N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence; classifiers of words are one more
 _NO_TAIL = f"tail has no effect without learned weights, which need {FEWEST_SAMPLES:,} samples"
 _NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbose")
 
 
-@storage.storable(version=3, upgrades={1: upgrade_from_1, 2: upgrade_from_2})
+@storage.storable(version=4, upgrades={1: upgrade_from_1, 2: upgrade_from_2, 3: upgrade_from_3})
 class SiameseXML(
     LearnsFromLabelFeatures, AddsLabels, RemovesLabels, KnowsFeatures, HasRecipe, ExtremeClassifier
 ):
@@ -84,13 +91,13 @@ class SiameseXML(
     - II, `"mine"`: finds the nearest labels of each sample, by text and by centroid. Without it,
       Modules III and IV learn from random negatives only.
     - III, `"refine"`: learns a classifier per label, which starts between its text and its
-      centroid.
+      centroid. Beside it, each label learns a sparse linear classifier on the features themselves.
     - IV, `"joint"`: does the same while the vectors of features are trained, too. It is left out
       if answers on the validation split are better without it.
 
     **Scores.** Candidates are the nearest labels by the sum of their three vectors, the labels that
     share the most informative words with the sample, and the most frequent labels. A ranker
-    combines the label's own classifier, the cosines to its text and to its centroid, shared words
+    combines the label's two classifiers, the cosines to its text and to its centroid, shared words
     and frequency. It learns on a validation split, with towers that were not trained on it; scores
     are scaled to (0, 1). Then the towers are trained again on all samples. Labels without samples
     have a ranker of their own, which learns from labels that were hidden, and ranks them as high
@@ -148,6 +155,7 @@ class SiameseXML(
 
     towers_: Annotated[list[Annotated[Tower, Given("features", "labels")]], NotEmpty()]
     ranker_: QuadraticRanker | None  # None: fixed weights
+    word_classifiers_: Annotated[WordClassifiers, Given("features", "labels")] | None
     newcomer_ranker_: QuadraticRanker | None  # of labels without samples; None: as of the others
     companion_: Annotated[Companion, Given("features")] | None  # only in models of version 0.1
     label_features_: Annotated[csr_matrix, Shape("labels", "features")]  # completed by centroids
@@ -197,7 +205,7 @@ class SiameseXML(
             weights="fixed", loss="contrastive", likelihood=(0.9, 1.5),
             refine_likelihood=(0.75, 3.0),
             dropout=0.0, start="text", classifier="cosine", label_power=0.45, n_negatives=4,
-            mine_every=4, residual=True, activation="relu",
+            mine_every=4, residual=True, activation="relu", word_classifiers=False,
         )  # fmt: skip
         model = cls(dim=300, learning_rate=5e-3, epochs=50, recipe=printed)
         return model.set_params(**changes)
@@ -264,6 +272,7 @@ class SiameseXML(
             split = validation_split(whole.X, labels, seed, copies_together=True)
         self._check_fit(X, Y)
         evidence, self.ranker_, self.newcomer_ranker_, self.companion_ = None, None, None, None
+        words = None
         recipe = self._used_recipe()
         if split is not None:
             evidence, keeps_joint = self._validated(whole, split, texts, table, seed, mark)
@@ -275,11 +284,13 @@ class SiameseXML(
         if self.tail and self.ranker_ is None:
             warnings.warn(_NO_TAIL, stacklevel=3)
         made = self._trained_towers(whole, table, recipe, "whole", seed, mark)
+        if self.ranker_ is not None:
+            words = self._trained_words(whole, made, seed)
         search = {"method": self.search, "use": "single", "n_jobs": self.n_jobs}
         self.history_ = [each.losses for each in made]
         self.n_samples_ = int(labels.shape[0])
         towers = [each.tower.searched(**search) for each in made]
-        self._set_labels(towers, whole.label_features, _counts(labels))
+        self._set_labels(towers, whole.label_features, _counts(labels), words)
         return evidence
 
     def _validated(
@@ -296,9 +307,10 @@ class SiameseXML(
         made = self._trained_towers(part, table, self._used_recipe(), "part", seed, mark)
         counts, Y = _counts(part.Y), csr_matrix(whole.Y[split])
         lexical = LexicalIndex(part.label_features, counts)
+        words = self._trained_words(part, made, seed)
 
         def evidence(towers: list[Tower]) -> ValidationEvidence:
-            predictor = self._predictor(towers, lexical, beyond_vectors=True)
+            predictor = self._predictor(towers, lexical, words, beyond_vectors=True)
             further = hidden_pairs(predictor, part.X, csr_matrix(whole.Y[~split]), hidden)
             return ValidationEvidence.of(predictor, whole.X[split], Y, counts, hidden, further)
 
@@ -321,11 +333,21 @@ class SiameseXML(
             for number in range(self.n_models)
         ]
 
+    def _trained_words(
+        self, data: TrainingSet, made: list[TrainedTower], seed: int
+    ) -> WordClassifiers | None:
+        """The labels' classifiers of single words, with the hard negatives of all towers."""
+        if not self._used_recipe().word_classifiers:
+            return None
+        hard = [each.hard for each in made]
+        return WordClassifiers.fitted(data.X, data.Y, hard, seed, self.n_jobs, self.verbose)
+
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: a number of labels or columns that does not fit."""
         if self.companion_ is not None and self.companion_.classifier.n_labels_ > self.n_labels_:
             yield f"has {self.n_labels_} labels, and its companion more"
-        rankers = (self.ranker_, _N_COLUMNS), (self.newcomer_ranker_, _N_NEWCOMER_COLUMNS)
+        n_columns = _N_COLUMNS + (self.word_classifiers_ is not None)
+        rankers = (self.ranker_, n_columns), (self.newcomer_ranker_, _N_NEWCOMER_COLUMNS)
         for ranker, expected in rankers:
             if ranker is not None and len(ranker.means) != expected:
                 yield f"has a ranker of {len(ranker.means)} columns; expected {expected}"
@@ -388,7 +410,10 @@ class SiameseXML(
             for tower in self.towers_
         ]
         every = csr_matrix(vstack([self.label_features_, as_csr(unit_rows(features))]))
-        return self._set_labels(towers, every, np.concatenate([self.label_counts_, counts]))
+        words = self.word_classifiers_
+        if words is not None:
+            words = words.with_labels(as_csr(unit_rows(samples)), labels)
+        return self._set_labels(towers, every, np.concatenate([self.label_counts_, counts]), words)
 
     def remove_labels(self, labels: Any) -> Self:
         """Remove labels: they are not predicted any more. The ids of the others stay."""
@@ -400,7 +425,7 @@ class SiameseXML(
         features = csr_matrix(diags(kept) @ self.label_features_)
         features.eliminate_zeros()
         towers = [tower.without_labels(ids) for tower in self.towers_]
-        return self._set_labels(towers, features, counts)
+        return self._set_labels(towers, features, counts, self.word_classifiers_)
 
     def labels_with(self, X: Any) -> csr_matrix:
         """Return `(n, n_labels)` with a 1 for each label that shares a feature with the sample."""
@@ -415,17 +440,18 @@ class SiameseXML(
         now = vars(self).copy()  # of one moment: another thread may add labels
         lexical = now.get("_lexical") or LexicalIndex(now["label_features_"], now["label_counts_"])
         self.__dict__.setdefault("_lexical", lexical)  # if the model was just loaded
-        predictor = self._predictor(
-            now["towers_"], lexical, self._has_learned_weights(), now["companion_"]
-        )
+        learned = self._has_learned_weights()
+        words = now["word_classifiers_"] if learned else None
+        predictor = self._predictor(now["towers_"], lexical, words, learned, now["companion_"])
         return predictor.topk(as_csr(X), k, self._scoring(lexical.counts))
 
     def _set_labels(
-        self, towers: list[Tower], features: csr_matrix, counts: npt.NDArray[np.int64]
-    ) -> Self:
+        self, towers: list[Tower], features: csr_matrix, counts: npt.NDArray[np.int64],
+        words: WordClassifiers | None,
+    ) -> Self:  # fmt: skip
         """Have other labels, in one step."""
         self.__dict__.update(
-            towers_=towers, label_features_=features, label_counts_=counts,
+            towers_=towers, label_features_=features, label_counts_=counts, word_classifiers_=words,
             n_labels_=len(counts), _lexical=LexicalIndex(features, counts),
         )  # fmt: skip
         return self
@@ -434,12 +460,13 @@ class SiameseXML(
         self,
         towers: list[Tower],
         lexical: LexicalIndex,
+        words: WordClassifiers | None,
         beyond_vectors: bool,
         companion: Companion | None = None,
     ) -> Predictor:
         n_each = min(int(self._used_recipe().shortlist), len(lexical.counts))
         return Predictor(
-            towers, lexical, n_each, beyond_vectors,
+            towers, lexical, words, n_each, beyond_vectors,
             None if companion is None else companion.classifier, self.n_jobs, self.verbose,
         )  # fmt: skip
 

@@ -80,12 +80,15 @@ class TrainingSet:
 class TrainedTower:
     """A tower, the losses of each module's epochs, and the tower as it was before Module IV.
 
+    `hard` (samples, any) are the hard negatives of Module II, -1 for none.
+
     Indexes compare all labels, since few are asked before a tower is chosen.
     """
 
     tower: Tower
     losses: Losses
     before_joint: Tower | None
+    hard: npt.NDArray[np.int32]
 
 
 def train_tower(
@@ -124,7 +127,7 @@ class _Trainer:
         if "joint" in self.modules:
             before_joint = self._tower(starts)
             losses["joint"], starts = self._refine("joint", starts, hard)
-        return TrainedTower(self._tower(starts), losses, before_joint)
+        return TrainedTower(self._tower(starts), losses, before_joint, hard)
 
     def _embed(self) -> list[float]:
         """Module I."""
@@ -147,13 +150,15 @@ class _Trainer:
     def _mine(self, tower: Tower) -> npt.NDArray[np.int32]:
         """Module II: hard negatives for the modules that learn from them."""
         data, settings = self.data, self.settings
-        if "mine" not in self.modules or not self.modules & {"refine", "joint"}:
+        recipe = settings.recipe
+        learns_words = recipe.word_classifiers and recipe.weights == "learned"
+        if "mine" not in self.modules or not (learns_words or self.modules & {"refine", "joint"}):
             return np.zeros((data.X.shape[0], 0), np.int32)
         indexes = [
             LabelIndex(vectors, method=settings.search, n_jobs=settings.n_jobs)  # type: ignore[arg-type]
             for vectors in (tower.texts, tower.centroids)
         ]
-        n_each = -(-settings.recipe.n_hard // 2)
+        n_each = -(-recipe.n_hard // 2)
         return hard_negatives(indexes, tower.encoder.bags(data.X), data.Y, n_each)
 
     def _refine(

@@ -113,7 +113,10 @@ class ValidationEvidence:
 
     def ranker(self, rows: Mask | None = None) -> QuadraticRanker | None:
         """Return a ranker that has learned from some samples; None if no candidate is relevant."""
-        return self._pairs(self.columns, self.learned, rows).ranker(fewest=1)
+        pairs = self._pairs(self.columns, self.learned, rows)
+        if not pairs.relevant.any():
+            return None
+        return QuadraticRanker.logistic(pairs.columns, pairs.relevant)
 
     def newcomer_ranker(
         self, others: QuadraticRanker | None, rows: Mask | None = None
