@@ -83,7 +83,7 @@ def new_state(
     **learned: Any,
 ) -> State:
     """Return what a tagger knows after `fit`: samples with their labels, and what it learned."""
-    kept = texts if tagger.keep_texts else None
+    kept = list(texts) if tagger.keep_texts else None  # lists of callers may change
     return State(
         label_names=described.labels,
         label_counts=np.bincount(Y.indices, minlength=Y.shape[1]),
