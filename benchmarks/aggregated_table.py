@@ -57,7 +57,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--sets", type=lambda given: given.split(","), default=list(SETS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--printed-seeds", type=int, default=3, help="seeds of rows as printed")
+    parser.add_argument("--printed-seeds", type=int, default=5, help="seeds of rows as printed")
     parser.add_argument("--again", action="store_true", help="measure these sets anew")
     parser.add_argument("--quick", action="store_true", help="1,000 samples of each set")
     return parser.parse_args()
@@ -131,8 +131,8 @@ def markdown(results: Row) -> str:
         )  # fmt: skip
     seeds = 1 + max((r["seed"] for r in rows), default=0)
     said = (
-        f"Mean over up to {seeds} seeds of groups and solver, at P@1 with the standard deviation; "
-        "rows as printed may have fewer seeds. The last two columns are of `Eagle()`: how much of "
+        f"Mean over up to {seeds} seeds of groups and solver, at P@1 with the standard deviation. "
+        "The last two columns are of `Eagle()`: how much of "
         "the gap from Baseline to Oracle it closes, and CPU relative to the solver's training."
     )
     head = f"# Labels of groups: presence and counts\n\n{made_by(results)}\n\n{said}"
