@@ -50,6 +50,12 @@ def test_what_a_classifier_can_do_is_declared(ability):
         assert has == issubclass(cls, ability), cls
 
 
+def test_what_starts_from_token_vectors_is_declared():
+    for cls in classifiers().values():
+        takes_them = "token_vectors" in signature(cls.fit).parameters
+        assert takes_them == issubclass(cls, base.StartsFromTokenVectors), cls
+
+
 def test_an_ensemble_can_do_what_all_members_can(case):
     import umpteen as um
 
@@ -123,5 +129,6 @@ def test_who_combines_classifiers_says_so():
 def test_every_ability_is_checked():
     declared = {found for found in vars(base).values() if isinstance(found, type)}
     others = {ExtremeClassifier, base.TopK, base.Recipe, base.HasRecipe, base.Combines}
-    others |= {base.WeighsLabelFeatures, base.MatchesLabelNames}  # of LearnsFromLabelFeatures
+    # Kinds of LearnsFromLabelFeatures
+    others |= {base.WeighsLabelFeatures, base.MatchesLabelNames, base.StartsFromTokenVectors}
     assert declared - others == set(ABILITIES)

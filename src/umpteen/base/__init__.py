@@ -12,6 +12,7 @@ from umpteen.base.abilities import (
     MatchesLabelNames,
     RefitsLabels,
     RemovesLabels,
+    StartsFromTokenVectors,
     WeighsLabelFeatures,
     is_able,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Recipe",
     "RefitsLabels",
     "RemovesLabels",
+    "StartsFromTokenVectors",
     "TopK",
     "WeighsLabelFeatures",
     "is_able",

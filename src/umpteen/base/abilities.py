@@ -26,6 +26,10 @@ class MatchesLabelNames(WeighsLabelFeatures):
     """Looks for each name of a label by itself: `fit` takes `label_names`, too."""
 
 
+class StartsFromTokenVectors(LearnsFromLabelFeatures):
+    """Starts from given vectors of its features: `fit` takes `token_vectors`, too."""
+
+
 class AddsLabels(ABC):
     """Adds labels without training the others again."""
 

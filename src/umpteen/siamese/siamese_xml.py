@@ -19,8 +19,8 @@ from umpteen.base import (
     ExtremeClassifier,
     HasRecipe,
     KnowsFeatures,
-    LearnsFromLabelFeatures,
     RemovesLabels,
+    StartsFromTokenVectors,
     TopK,
 )
 from umpteen.errors import FeaturesError, ParameterError
@@ -78,7 +78,7 @@ _NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbo
 
 @storage.storable(version=4, upgrades={1: upgrade_from_1, 2: upgrade_from_2, 3: upgrade_from_3})
 class SiameseXML(
-    LearnsFromLabelFeatures, AddsLabels, RemovesLabels, KnowsFeatures, HasRecipe, ExtremeClassifier
+    StartsFromTokenVectors, AddsLabels, RemovesLabels, KnowsFeatures, HasRecipe, ExtremeClassifier
 ):
     """A classifier that embeds samples and label texts in one space, for rare and new labels.
 

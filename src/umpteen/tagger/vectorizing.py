@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from inspect import signature
 from itertools import chain
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from umpteen.base import StartsFromTokenVectors, is_able
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.linear import NameFeatures
 from umpteen.text import Vectorizer
@@ -77,7 +77,7 @@ def vectors_of_features(
     vectorizer: Any, classifier: Any, word_vectors: Callable[[list[str]], Any]
 ) -> npt.NDArray[np.float32]:
     """Return a vector for each feature of the vectorizer, by its words; zeros for spare ones."""
-    if "token_vectors" not in signature(classifier.fit).parameters:
+    if not is_able(classifier, StartsFromTokenVectors):
         raise ParameterError(
             f"word_vectors has no effect on {type(classifier).__name__}, which does not start from "
             "vectors of words: use SiameseXML, or leave word_vectors out"
