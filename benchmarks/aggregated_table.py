@@ -132,6 +132,7 @@ def markdown(results: Row) -> str:
     seeds = 1 + max((r["seed"] for r in rows), default=0)
     said = (
         f"Mean over up to {seeds} seeds of groups and solver, at P@1 with the standard deviation. "
+        "Runs add to the rows that are there, so rows may be of several runs and machines. "
         "The last two columns are of `Eagle()`: how much of "
         "the gap from Baseline to Oracle it closes, and CPU relative to the solver's training."
     )
