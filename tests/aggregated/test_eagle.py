@@ -231,6 +231,19 @@ def test_where_groups_share_their_labels_all_samples_learn_them():
     assert forced.chosen_ == "rounds"
 
 
+def test_where_groups_share_some_of_their_labels_the_others_are_still_assigned():
+    """One shared label fits every group as well as an assignment does; the others would be lost."""
+    rng = np.random.default_rng(0)
+    topic = np.repeat(rng.integers(0, 8, 200), 3)
+    own = 8 + 4 * topic + rng.integers(0, 4, 600)
+    X = np.hstack([np.eye(8)[topic], np.eye(40)[own]]) + 0.05 * rng.random((600, 48))
+    labels = [sorted({topic[3 * j], *own[3 * j : 3 * j + 3]}) for j in range(200)]
+    model = um.Eagle().fit(X, groups=np.arange(600) // 3, group_labels=labels)
+    assert (model.samples_per_label_, model.chosen_) == ("estimate", "rounds")
+    found = np.sort(model.predict_topk(X, k=2).labels, axis=1)
+    assert np.mean(found == np.stack([topic, own], axis=1)) > 0.97
+
+
 @pytest.mark.parametrize("merge", ["set", "list"])
 @pytest.mark.parametrize("unlabelled", ["keep", "drop"])
 def test_both_readings_of_the_paper(texts, merge, unlabelled):

@@ -12,8 +12,9 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("papers", "benchmarks")
 # Benchmarks of what the package does inside.
 KNOWN = {
-    "benchmarks/aggregated.py", "benchmarks/aggregated_choices.py",
-    "benchmarks/aggregated_numbers.py", "benchmarks/cluster.py", "benchmarks/cluster_plan.py",
+    "benchmarks/aggregated.py", "benchmarks/aggregated_baseline.py",
+    "benchmarks/aggregated_choices.py", "benchmarks/aggregated_numbers.py",
+    "benchmarks/cluster.py", "benchmarks/cluster_plan.py",
     "benchmarks/cold_start.py", "benchmarks/harness/metered.py", "benchmarks/heads.py",
     "benchmarks/new_labels.py", "benchmarks/siamese.py", "benchmarks/siamese_speed.py",
     "benchmarks/softmax.py", "benchmarks/tagger.py",
