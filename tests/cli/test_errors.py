@@ -33,6 +33,8 @@ def one_line(err):
             "did you mean --labels-column 'label'",
         ),
         ("title.csv", "title,labels\na,x\n", [], "--text-column"),
+        ("ticket.csv", "ticket,labels\na,x\n", [], "name one of these with --text-column"),
+        ("large.csv", "Text,labels\na,x\n", [], "did you mean --text-column 'Text'"),
         ("good.jsonl", GOOD, ["--text-column", "title"], "no 'title' among 'text', 'labels'"),
         ("broken.jsonl", GOOD + "{\n", [], "line 2 (read as jsonl): Expecting property name"),
         (

@@ -100,6 +100,20 @@ def test_a_threshold_that_is_none_names_its_option(call, folder, model, threshol
     assert "0.7" in err
 
 
+def test_a_text_in_place_of_a_file_learns_how_to_be_tagged(call, model):
+    _, err = call("predict", model, "boil eggs", code=1)
+    assert "no file 'boil eggs'; to tag a text, pipe it" in one_line(err)
+
+
+def test_a_threshold_with_a_decimal_comma_is_no_fault_of_a_small_model(call, tmp_path):
+    lines = ['{"text": "bake bread", "labels": ["food"]}', '{"text": "a saw", "labels": ["tools"]}']
+    (tmp_path / "two.jsonl").write_text("\n".join(lines))
+    call("fit", tmp_path / "two.jsonl", "-o", tmp_path / "m")
+    asked = ["predict", tmp_path / "m", tmp_path / "two.jsonl", "--threshold", "0,7"]
+    _, err = call(*asked, code=1)
+    assert "--threshold '0,7' is not possible; expected a probability such as 0.7" in one_line(err)
+
+
 @pytest.mark.parametrize(("option", "value"), [("-k", "0"), ("-k", "many"), ("--min-labels", "-1")])
 def test_a_wrong_number_names_its_option(folder, model, option, value):
     _, err = run("predict", model, folder / "test.jsonl", option, value, code=2)

@@ -158,7 +158,7 @@ GROUP_LABELS = {
         [{"page": name, "labels": ["a"]} for name in ("p1", "p2", "p3")], "has the group 'p3', but",
     ),
     "twice": ([{"page": "p1", "labels": ["a"]}] * 2, "has the group 'p1' twice"),
-    "another column": ([{"side": "p1", "labels": ["a"]}], "name it with --group\n"),
+    "another column": ([{"side": "p1", "labels": ["a"]}], "name one of these with --group\n"),
 }  # fmt: skip
 
 

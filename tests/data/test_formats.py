@@ -206,7 +206,10 @@ def test_jsonl_errors_name_the_line_and_the_fix(content, options, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"body,tags\na,b\n", r"line 1 .*no 'text' among 'body', 'tags'; name it with text_field="),
+        (
+            b"body,tags\na,b\n",
+            r"line 1 .*no 'text' among 'body', 'tags'; name one of these with text_field=",
+        ),
         (b"text,label\na,b\n", r"line 1 .*did you mean labels_field='label'"),
         (b'text,labels\na,b\n"a\nb",c,d\n', r"line 4 .*3 cells, but the header has 2"),
         (b'text,labels\na,b\n"a,c\n', r"line 3 .*quoted=False"),

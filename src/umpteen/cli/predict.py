@@ -116,12 +116,21 @@ def predict(
     loaded = load_model(model, verify)
     if is_stdin(files[0]) and os.isatty(stdin_descriptor()):
         say("type a text and press Enter; Ctrl-D stops")
+    _refuse_text(files[0])
     found = expanded(files)
     check_output(output, found)
     records = (record for file in found for record in _records(loaded, file, reading, limits))
     if no_text:
         records = ({**record, "text": None} for record in records)
     write_answers(records, None if output is None else Path(output), json)
+
+
+def _refuse_text(file: Path) -> None:
+    text = str(file)
+    if " " in text and "*" not in text and not file.exists():
+        raise UsageError(
+            f"no file {text!r:.60}; to tag a text, pipe it: echo 'a text' | umpteen predict MODEL -"
+        )
 
 
 def write_answers(
@@ -187,20 +196,17 @@ def _answer_texts(
 
 def _check(limits: "Limits", tagger: Any) -> None:
     """What is wrong with them is said before texts arrive."""
-    from umpteen.errors import ParameterError
-    from umpteen.tagger.thresholds import METRICS
+    from umpteen.tagger.thresholds import METRICS, is_metric
 
-    if isinstance(limits.threshold, str) and limits.threshold != "tuned":
+    goal = limits.threshold
+    if isinstance(goal, str) and goal != "tuned":
+        if not is_metric(goal):
+            raise UsageError(
+                f"--threshold {goal!r} is not possible; expected a probability such as 0.7 or 70%, "
+                f"or 'tuned', or a goal: {', '.join(METRICS)} (with any share)"
+            )
         check_validated(tagger)
-    try:
-        tagger.predict([], *limits)
-    except ParameterError as problem:
-        if not str(problem).startswith("metric="):
-            raise
-        raise UsageError(
-            f"--threshold {limits.threshold!r} is not possible; expected a probability such as 0.7 "
-            f"or 70%, or 'tuned', or a goal: {', '.join(METRICS)} (with any share)"
-        ) from None
+    tagger.predict([], *limits)
 
 
 def _print_table(records: Iterator[dict[str, Any]]) -> None:

@@ -74,7 +74,9 @@ def cut_as_asked(
         return _tuned_once(threshold, check_validated(validated)).apply(top, min_labels)
     is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not is_number or not 0 <= threshold <= 1:
-        raise ParameterError(f"threshold={threshold!r} is not a probability between 0 and 1")
+        raise ParameterError(
+            f"threshold={threshold!r} is not a probability between 0 and 1, such as 0.7"
+        )
     return top.cut(float(threshold), min_labels)
 
 
@@ -94,6 +96,15 @@ def _tuned_once(metric: str, validated: ValidatedAnswers) -> Thresholds:
         validated.tuned[metric] = tune(metric, validated)
     found: Thresholds = validated.tuned[metric]
     return found
+
+
+def is_metric(name: str) -> bool:
+    """Return whether thresholds can be tuned for a metric of that name.
+
+    >>> is_metric("precision@0.75"), is_metric("0,7")
+    (True, False)
+    """
+    return name in METRICS or _AT.fullmatch(name) is not None
 
 
 def tune(metric: str, validated: ValidatedAnswers) -> Thresholds:

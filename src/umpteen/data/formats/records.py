@@ -10,6 +10,7 @@ from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, LabelsShapeError
 
 LABELS_FIELD = "labels"
+_CLOSE = 0.75  # names that may be the same: Text and text, but not ticket and text
 
 
 class Record(NamedTuple):
@@ -86,7 +87,7 @@ def find_fields(
 def find_group(fields: Collection[str], group_field: str | None) -> None:
     """Raise `KeyError` with advice if there is no field with that name."""
     if group_field is not None and group_field not in fields:
-        raise KeyError(_missing(group_field, tuple(fields), "group_field", 0.6))
+        raise KeyError(_missing(group_field, tuple(fields), "group_field"))
 
 
 def group_name(value: Any, group_field: str) -> str:
@@ -124,23 +125,25 @@ def _find_fields(
     fields: tuple[str, ...], text_field: str, labels_field: str | None
 ) -> tuple[str, str | None]:
     if text_field not in fields:
-        raise KeyError(_missing(text_field, fields, "text_field", 0.6))
+        raise KeyError(_missing(text_field, fields, "text_field"))
     if labels_field == "":
         return text_field, None
     if labels_field is None and LABELS_FIELD not in fields:
-        if not get_close_matches(LABELS_FIELD, fields, cutoff=0.8):
+        if not get_close_matches(LABELS_FIELD, fields, cutoff=_CLOSE):
             return text_field, None
-        raise KeyError(_missing(LABELS_FIELD, fields, "labels_field", 0.8))
+        raise KeyError(_missing(LABELS_FIELD, fields, "labels_field"))
     labels_field = labels_field or LABELS_FIELD
     if labels_field not in fields:
-        raise KeyError(_missing(labels_field, fields, "labels_field", 0.6))
+        raise KeyError(_missing(labels_field, fields, "labels_field"))
     return text_field, labels_field
 
 
-def _missing(name: str, fields: tuple[str, ...], option: str, cutoff: float) -> str:
+def _missing(name: str, fields: tuple[str, ...], option: str) -> str:
     shown = ", ".join(f"{field!r:.40}" for field in fields[:20]) or "no fields at all"
-    close = get_close_matches(name, fields, n=1, cutoff=cutoff)
-    advice = f"did you mean {option}={close[0]!r}?" if close else f"name it with {option}="
+    close = get_close_matches(name, fields, n=1, cutoff=_CLOSE)
+    advice = (
+        f"did you mean {option}={close[0]!r}?" if close else f"name one of these with {option}="
+    )
     return f"no {name!r} among {shown}; {advice}"
 
 
