@@ -198,13 +198,15 @@ def test_same_bits_when_a_node_dies(after, nodes):
 def test_the_command_line_makes_the_same_model(nodes, tmp_path, capsys):
     lines = [json.dumps({"text": text, "labels": own}) for text, own in zip(*texts(), strict=True)]
     (tmp_path / "train.jsonl").write_text("\n".join(lines))
-    clusters = {"here": [], "there": ["--cluster", "auto", "--checkpoint", f"{tmp_path}/finished"]}
+    there = ["--cluster", "auto", "--checkpoint", f"{tmp_path}/finished"]
+    clusters = {"here": [], "there": there, "read there": [*there, "--stream"]}
     for name, options in clusters.items():
         with pytest.raises(SystemExit) as ended:
             main(["fit", f"{tmp_path}/train.jsonl", "-o", f"{tmp_path}/{name}", *options])
         assert ended.value.code == 0, capsys.readouterr().err
-    here, there = (um.load(tmp_path / name) for name in clusters)
-    assert here.predict_topk(texts()[0]) == there.predict_topk(texts()[0])
+    here, *others = (um.load(tmp_path / name) for name in clusters)
+    for other in others:
+        assert here.predict_topk(texts()[0]) == other.predict_topk(texts()[0])
 
 
 def test_errors_of_tasks_are_raised_as_they_are(nodes):
