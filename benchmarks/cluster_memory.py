@@ -11,11 +11,14 @@ import argparse
 import hashlib
 import shlex
 import sys
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
 from harness.environment import machine, results_folder, versions
 from harness.metered import local_cluster
 from harness.report import made_by, table_lines, write_results
+from scipy.sparse import csr_matrix
 
 import umpteen as um
 from umpteen import parallel
@@ -28,6 +31,8 @@ LEAST_STORE = 80_000_000  # Ray refuses less
 ROOM = 1.1  # of what the formula says: the store of a node
 ON_THEIR_WAY = 5 * 0.0625  # of a store: rows of batches at the most, as in umpteen.cluster
 QUICK = 10
+GROUPED = ((25_000, 10_000), (100_000, 50_000), (400_000, 100_000))  # samples, labels
+GROUP_SIZE = 10
 
 Row = list[str]
 
@@ -40,6 +45,7 @@ def main() -> None:
         "machine": machine(),
         "versions": versions(),
         "nodes": options.nodes,
+        "eagle": [rows_of_eagle(n // divisor, labels // divisor) for n, labels in GROUPED],
         "sizes": [],
     }
     for n_samples in SAMPLES:
@@ -105,6 +111,53 @@ def on_cluster(split: Any, n_nodes: int, store: int, most_whole: float | None) -
     return {"model": model, "bits": bits, "held": engine.most_held, "rows": engine.n_rows, **seen}
 
 
+class StoppedError(Exception):
+    """The tasks of a step are known, and need not run."""
+
+
+class Listed:
+    """An engine that keeps the items of the first step, and stops."""
+
+    width = 2
+
+    def map(self, function: Any, items: list[Any], shared: tuple[Any, ...]) -> Any:
+        self.items = items
+        raise StoppedError
+
+
+def rows_of_eagle(n_samples: int, n_labels: int) -> dict[str, Any]:
+    """The share of all samples that each task of Eagle's embeddings reads."""
+    split = um.data.make_extreme(n_samples, N_FEATURES, n_labels, random_state=0).train
+    groups = um.data.group_randomly(split.X.shape[0], GROUP_SIZE, random_state=0)
+    group_labels = um.data.aggregate(split.Y, groups)
+    engine = Listed()
+    with parallel.engine(engine), suppress(StoppedError):
+        um.aggregated.group_label_embeddings(split.X, groups, group_labels)
+    groups_of = csr_matrix(group_labels.T)
+    shares = [
+        len(np.unique((groups_of[labels] @ groups).indices)) / split.X.shape[0]
+        for labels, _ in engine.items
+    ]
+    return {
+        "n_samples": split.X.shape[0],
+        "n_labels": n_labels,
+        "tasks": len(shares),
+        "mean": float(np.mean(shares)),
+        "most": max(shares),
+        "all": sum(shares),
+    }
+
+
+def eagle_rows(results: dict[str, Any]) -> list[Row]:
+    rows = [["samples", "labels", "tasks", "rows of a task, mean", "most", "of all tasks"]]
+    for each in results["eagle"]:
+        rows.append(
+            [f"{each['n_samples']:,}", f"{each['n_labels']:,}", str(each["tasks"]),
+             f"{each['mean']:.0%}", f"{each['most']:.0%}", f"{each['all']:.1f} times X"]
+        )  # fmt: skip
+    return rows
+
+
 def markdown(results: dict[str, Any]) -> str:
     rows = [
         ["samples", "labels", "X and labels MB", "rows of labels MB", "tree MB",
@@ -134,6 +187,14 @@ def markdown(results: dict[str, Any]) -> str:
         "blocks, the store is too small for the whole: a fit that succeeds without spilling to "
         "disk shows that it suffices.",
         table_lines(rows),
+        "## Eagle",
+        "Eagle's embeddings get X whole. A task of them reads all samples of the groups that its "
+        f"labels occur in. This is their share in random groups of {GROUP_SIZE} (counted, not "
+        "run):",
+        table_lines(eagle_rows(results)),
+        "The labels of a task are those that are frequent or rare together, so that the largest "
+        "tasks read most samples at any size; blocks would save a node little memory, and move X "
+        "many times in each round.",
     ]
     return "\n\n".join(parts) + "\n"
 
