@@ -109,7 +109,15 @@ def fit(split: Any, engine: Any, cores: int) -> dict[str, Any]:
     with parallel.engine(metered):
         model = um.LabelTree(n_jobs=cores, random_state=0).fit(split.X, split.Y)
     wall = time.perf_counter() - began
-    return {"wall": wall, "steps": list(map(vars, metered.steps)), "bits": bits(model, split)}
+    (tree,) = model.trees_
+    arrays = [*vars(tree).values(), *vars(tree.hierarchy).values()]
+    return {
+        "wall": wall,
+        "steps": list(map(vars, metered.steps)),
+        "bits": bits(model, split),
+        "of_tree": sum(getattr(array, "nbytes", 0) for array in arrays),
+        "n_weights": len(tree.weight),
+    }
 
 
 def bits(model: um.LabelTree, split: Any) -> str:

@@ -1,7 +1,7 @@
 """The weights of a tree in chunks, each with a few children of one node."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,7 @@ def join(hierarchy: Hierarchy, node_chunk: IntArray, chunks: Sequence[Packed]) -
         _offsets([len(getattr(chunk, name)) for chunk in chunks])
         for name in ("feature", "child", "buckets")
     ]
-    kind = np.int64 if max(each[-1] for each in offsets) > _MOST_32 else np.int32
+    kind: Any = np.int64 if max(each[-1] for each in offsets) > _MOST_32 else np.int32
     rows, entries, buckets = (each.astype(kind) for each in offsets)
     entry = [chunk.entry[:-1] + first for chunk, first in zip(chunks, entries, strict=False)]
     within = [chunk.buckets + first for chunk, first in zip(chunks, rows, strict=False)]
