@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from harness.environment import machine, results_folder, versions
-from harness.metered import Metered, Step, local_cluster
+from harness.metered import Metered, Step, cpu_seconds, local_cluster
 from harness.report import made_by, table_lines, write_results
 
 import umpteen as um
@@ -97,6 +97,7 @@ def compared(split: Any, engine: Any, repeats: int) -> dict[str, Any]:
         "n_labels": split.Y.shape[1],
         "same_bits": len(bits) == 1,
         "walls": {name: [run["wall"] for run in each] for name, each in runs.items()},
+        "cpu": {name: median(run["cpu"] for run in each) for name, each in runs.items()},
         "middle": {name: run["wall"] for name, run in middle.items()},
         **middle,
     }
@@ -105,14 +106,15 @@ def compared(split: Any, engine: Any, repeats: int) -> dict[str, Any]:
 def fit(split: Any, engine: Any, cores: int) -> dict[str, Any]:
     """Fit and predict once; the steps, the wall time, and the bits of the predictions."""
     metered = Metered(engine, cores)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), cpu_seconds()
     with parallel.engine(metered):
         model = um.LabelTree(n_jobs=cores, random_state=0).fit(split.X, split.Y)
-    wall = time.perf_counter() - began
+    wall, cpu = time.perf_counter() - began, cpu_seconds() - cpu
     (tree,) = model.trees_
     arrays = [*vars(tree).values(), *vars(tree.hierarchy).values()]
     return {
         "wall": wall,
+        "cpu": cpu,
         "steps": list(map(vars, metered.steps)),
         "bits": bits(model, split),
         "of_tree": sum(getattr(array, "nbytes", 0) for array in arrays),
@@ -234,38 +236,41 @@ def amdahl(results: dict[str, Any]) -> str:
     )
 
 
-def rising(results: dict[str, Any]) -> tuple[float, float]:
-    """The seconds that a cluster costs more, as a fixed part and a share of the time on threads."""
-    walls = [(each["middle"]["threads"], each["middle"]["cluster"]) for each in results["sizes"]]
-    here, more = np.array([(one, other - one) for one, other in walls]).T
+def rising(results: dict[str, Any], kind: str) -> tuple[float, float]:
+    """The seconds that a cluster costs more: a fixed part, and a share of those on threads."""
+    pairs = [(each[kind]["threads"], each[kind]["cluster"]) for each in results["sizes"]]
+    here, more = np.array([(one, other - one) for one, other in pairs]).T
     share, fixed = np.polyfit(here, more, 1)
     return float(fixed), float(share)
 
 
 def in_words(results: dict[str, Any]) -> str:
-    fixed, share = rising(results)
+    (fixed, share), (fixed_cpu, share_cpu) = (rising(results, kind) for kind in ("middle", "cpu"))
     return (
         f"What the cluster costs more, as a straight line through the three sizes: {fixed:.2f} s "
-        f"for each fit and {100 * share:.1f}% of its time on threads. A fit of an hour would pay "
-        f"{100 * (share + fixed / HOUR):.1f}%, if larger tasks cost no less than these. To start "
-        f"both nodes and a worker on each took {results['start']:.1f} s, and the first small fit, "
-        f"in which workers load the kernels, {results['warm_up']:.1f} s."
+        f"for each fit and {100 * share:.1f}% of its time on threads; of CPU, {fixed_cpu:.2f} s "
+        f"and {100 * share_cpu:.1f}%. A fit of an hour would pay "
+        f"{100 * (share + fixed / HOUR):.1f}% ({100 * (share_cpu + fixed_cpu / CORES / HOUR):.1f}% "
+        "of CPU), if larger tasks cost no less than these. To start both nodes and a worker on "
+        f"each took {results['start']:.1f} s, and the first small fit, in which workers load the "
+        f"kernels, {results['warm_up']:.1f} s."
     )
 
 
 def size_rows(results: dict[str, Any]) -> list[Row]:
     rows = [["samples", "labels", "threads s", "cluster s", "overhead %", "of each pair %",
-             "same bits"]]  # fmt: skip
+             "threads CPU s", "cluster CPU s", "overhead %", "same bits"]]  # fmt: skip
     for each in results["sizes"]:
         pairs = [
             100 * (there / here - 1)
-            for here, there in zip(*(each["walls"][name] for name in ("threads", "cluster")),
-                                   strict=True)
-        ]  # fmt: skip
+            for here, there in zip(each["walls"]["threads"], each["walls"]["cluster"], strict=True)
+        ]
+        cpu = each["cpu"]["threads"], each["cpu"]["cluster"]
         rows.append(
             [f"{each['n_samples']:,}", f"{each['n_labels']:,}",
              *(f"{each['middle'][name]:.1f}" for name in ("threads", "cluster")),
              f"{median(pairs):+.0f}", ", ".join(f"{pair:+.0f}" for pair in sorted(pairs)),
+             *(f"{seconds:.1f}" for seconds in cpu), f"{100 * (cpu[1] / cpu[0] - 1):+.0f}",
              "yes" if each["same_bits"] else "NO"]
         )  # fmt: skip
     return rows
@@ -281,7 +286,9 @@ def markdown(results: dict[str, Any]) -> str:
         "# Fit on a cluster of two nodes, beside threads",
         made_by(results),
         "The cluster has two nodes of one core on the same machine, the threads have the same two "
-        f"cores. LabelTree, fits on both in turn, {results['repeats']} each; times are medians.",
+        f"cores. LabelTree, fits on both in turn, {results['repeats']} each; times are medians. "
+        "CPU seconds are of all processes, those of Ray itself included; unlike time, they do not "
+        "depend on what else the machine does.",
         table_lines(size_rows(results)),
         in_words(results),
         "## By part",

@@ -45,6 +45,7 @@ from umpteen.text.vocabulary import (
     Spelled,
     Vocabulary,
     counts_together,
+    gathered,
     spelled_together,
 )
 from umpteen.validation import N_JOBS, check_parameters, check_texts
@@ -196,8 +197,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         stops = stop_table(self.stop_words)
         morphology, names = self._learn_forms(texts, stops)
         shared = (morphology or PLAIN, stops, self._longest, self.hashing or 0)
-        found = parallel.map(_counted, tasks_of(texts), shared, n_jobs=self.n_jobs)
-        counts, spelled = map(list, zip(*found, strict=True))
+        found = parallel.stream(_counted, tasks_of(texts), shared, n_jobs=self.n_jobs)
+        counts, spelled = gathered(found, together=isinstance(texts, TextShards))
         vocabulary, n_texts = self._learn(counts, [*spelled, *names], len(texts))
         self.vocabulary_, self.stop_table_, self.morphology_ = vocabulary, stops, morphology
         idf = np.log((1 + len(texts)) / (1 + n_texts)) + 1
@@ -434,6 +435,10 @@ def _rows_together(blocks: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
     """The rows of all blocks, each (indptr, indices, data), as those of one."""
     if len(blocks) == 1:
         return blocks[0]
-    indices, data = (np.concatenate([block[i] for block in blocks]) for i in (1, 2))
-    rows = np.concatenate([np.diff(indptr) for indptr, _, _ in blocks])
+    columns: list[Any] = list(map(list, zip(*blocks, strict=True)))
+    blocks.clear()  # so that no array is there twice for longer than it takes to copy it
+    columns[0] = [np.diff(indptr) for indptr in columns[0]]
+    for i in range(3):
+        columns[i] = np.concatenate(columns[i])
+    rows, indices, data = columns
     return np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]), indices, data

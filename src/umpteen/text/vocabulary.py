@@ -1,6 +1,6 @@
 """The vocabulary: n-grams that became features, in alphabetical order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -79,6 +79,27 @@ class Vocabulary:
         """Return the words of each feature."""
         words = np.array([*self.words, ""], object)  # the last one for -1
         return [" ".join(filter(None, ngram)) for ngram in words[self.ngrams].tolist()]
+
+
+def gathered(
+    found: Iterable[tuple[Counts, Spelled]], *, together: bool
+) -> tuple[list[Counts], list[Spelled]]:
+    """Return the counts and words of blocks as they come.
+
+    If `together`, they are added up whenever there are twice as many as different ones: what many
+    files have would not fit into memory otherwise.
+    """
+    counts: list[Counts] = []
+    spelled: list[Spelled] = []
+    n_counts = n_different = 0
+    for each, words in found:
+        counts.append(each)
+        spelled.append(words)
+        n_counts += len(each[0][0])
+        if together and n_counts > 2 * n_different:
+            counts, spelled = [counts_together(counts)], [spelled_together(spelled)]
+            n_counts = n_different = len(counts[0][0][0])
+    return counts, spelled
 
 
 def counts_together(counts: Sequence[Counts]) -> Counts:
