@@ -34,13 +34,29 @@ class FromTheLast:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
-def test_who_computes_the_cuts_makes_no_difference(n_jobs):
+def test_who_computes_the_cuts_makes_no_difference(n_jobs, monkeypatch):
     """Tasks return their part and write nowhere: not even into the order that they are given."""
     rows, start = random_rows(), read_only(range(60))
-    with parallel.engine(FromTheLast()):
+    with monkeypatch.context() as patch, parallel.engine(FromTheLast()):
+        patch.setattr("umpteen.clustering._FEW_VALUES", 0)
         expected = arrange(rows, start, LAYERS, seed=3)
     np.testing.assert_array_equal(arrange(rows, start, LAYERS, seed=3, n_jobs=n_jobs), expected)
     assert (arrange(rows, start, LAYERS, seed=4, n_jobs=n_jobs) != expected).any()
+
+
+def test_few_rows_are_not_sent_elsewhere():
+    """Tasks of milliseconds would take longer on their way."""
+
+    class Refusing:
+        width = 8
+
+        def map(self, function, items, shared):
+            raise AssertionError
+
+    rows, start = random_rows(), read_only(range(60))
+    with parallel.engine(Refusing()):
+        order = arrange(rows, start, LAYERS, seed=3, n_jobs=1)
+    np.testing.assert_array_equal(order, arrange(rows, start, LAYERS, seed=3))
 
 
 def level_by_level(rows, order, layers, seed):

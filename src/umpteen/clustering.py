@@ -17,6 +17,7 @@ IntArray = npt.NDArray[np.int32]
 Borders = npt.NDArray[np.int64]
 _MAX_ROUNDS = 20  # of `arrange`
 _MANY_CLUSTERS = 32  # each is then a task of its own, with all its cuts
+_FEW_VALUES = 4_000_000  # a level of cuts takes less than a second then: not worth sending
 
 
 class Cut(NamedTuple):
@@ -40,7 +41,8 @@ def cut_all(
     tasks = [OnRows(order[cut.start : cut.end], cut) for cut in cuts]
     order = order.copy()
     shared: tuple[Any, ...] = (Sharded(rows), max_rounds, scratch)
-    if len(cuts) <= parallel.n_threads(n_jobs):  # not faster elsewhere, and all rows are here
+    # Not faster elsewhere, since all rows are here.
+    if len(cuts) <= parallel.n_threads(n_jobs) or rows.nnz < _FEW_VALUES:
         found = parallel.run(lambda task: _separated(task, *shared), tasks, n_jobs=n_jobs)
     else:
         found = parallel.map(_separated, tasks, shared, n_jobs=n_jobs)
@@ -94,13 +96,15 @@ def arrange(
         )
     scratch = parallel.PerThread(partial(np.zeros, rows.shape[1], np.float32))
     tasks = [OnRows(order[cluster.start : cluster.end], cluster) for cluster in clusters]
-    found = parallel.map(
-        _arranged,
-        tasks,
-        (Sharded(rows), seed, scratch),
-        n_jobs=n_jobs,
-        done=lambda task: tell(task.item.n_cuts),
-    )
+    shared = (Sharded(rows), seed, scratch)
+
+    def told(task: OnRows) -> None:
+        tell(task.item.n_cuts)
+
+    if rows.nnz < _FEW_VALUES:
+        found = parallel.run(lambda task: _arranged(task, *shared), tasks, n_jobs=n_jobs, done=told)
+    else:
+        found = parallel.map(_arranged, tasks, shared, n_jobs=n_jobs, done=told)
     for cluster, own in zip(clusters, found, strict=True):
         order[cluster.start : cluster.end] = own
     return order
