@@ -96,7 +96,7 @@ def arrange(
         )
     scratch = parallel.PerThread(partial(np.zeros, rows.shape[1], np.float32))
     tasks = [OnRows(order[cluster.start : cluster.end], cluster) for cluster in clusters]
-    shared = (Sharded(rows), seed, scratch)
+    shared: tuple[Any, ...] = (Sharded(rows), seed, scratch)
 
     def told(task: OnRows) -> None:
         tell(task.item.n_cuts)
