@@ -24,14 +24,14 @@ import umpteen as um
 from umpteen import parallel
 from umpteen.trees import label_representation
 
-SAMPLES = (30_000, 60_000, 90_000)
+SAMPLES = (20_000, 40_000, 60_000)
 N_LABELS, N_FEATURES, PER_SAMPLE = 20_000, 50_000, 200
 STORE = 2_000_000_000
 LEAST_STORE = 80_000_000  # Ray refuses less
 ROOM = 1.1  # of what the formula says: the store of a node
 ON_THEIR_WAY = 5 * 0.0625  # of a store: rows of batches at the most, as in umpteen.cluster
 QUICK = 10
-GROUPED = ((25_000, 10_000), (100_000, 50_000), (400_000, 100_000))  # samples, labels
+GROUPED = ((25_000, 10_000), (100_000, 50_000), (200_000, 100_000))  # samples, labels
 GROUP_SIZE = 10
 
 Row = list[str]
