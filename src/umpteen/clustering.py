@@ -41,14 +41,19 @@ def cut_all(
     tasks = [OnRows(order[cut.start : cut.end], cut) for cut in cuts]
     order = order.copy()
     shared: tuple[Any, ...] = (Sharded(rows), max_rounds, scratch)
-    # Not faster elsewhere, since all rows are here.
-    if len(cuts) <= parallel.n_threads(n_jobs) or rows.nnz < _FEW_VALUES:
+    if _stays_here(rows, len(tasks), n_jobs):
         found = parallel.run(lambda task: _separated(task, *shared), tasks, n_jobs=n_jobs)
     else:
         found = parallel.map(_separated, tasks, shared, n_jobs=n_jobs)
     for cut, own in zip(cuts, found, strict=True):
         order[cut.start : cut.end] = own
     return order
+
+
+def _stays_here(rows: csr_matrix, n_tasks: int, n_jobs: int | None) -> bool:
+    """Whether tasks would not be faster elsewhere: all rows are here, and would have to be sent."""
+    at_once = min(n_tasks, parallel.width(n_jobs))
+    return rows.nnz < _FEW_VALUES or at_once <= parallel.n_threads(n_jobs)
 
 
 def _separated(
@@ -101,7 +106,7 @@ def arrange(
     def told(task: OnRows) -> None:
         tell(task.item.n_cuts)
 
-    if rows.nnz < _FEW_VALUES:
+    if _stays_here(rows, len(tasks), n_jobs):
         found = parallel.run(lambda task: _arranged(task, *shared), tasks, n_jobs=n_jobs, done=told)
     else:
         found = parallel.map(_arranged, tasks, shared, n_jobs=n_jobs, done=told)
