@@ -24,8 +24,8 @@ import umpteen as um
 from umpteen import parallel
 from umpteen.trees import label_representation
 
-SAMPLES = (20_000, 40_000, 60_000)
-N_LABELS, N_FEATURES, PER_SAMPLE = 20_000, 50_000, 200
+SAMPLES = (30_000, 60_000, 90_000)
+N_LABELS, N_FEATURES, PER_SAMPLE = 5_000, 50_000, 200
 STORE = 2_000_000_000
 LEAST_STORE = 80_000_000  # Ray refuses less
 ROOM = 1.1  # of what the formula says: the store of a node
