@@ -51,6 +51,7 @@ def main() -> None:
         "command": shlex.join(["python", "benchmarks/cluster.py", *sys.argv[1:]]),
         "machine": machine(),
         "versions": versions(),
+        "remark": options.remark,
         "repeats": options.repeats,
         "n_samples": largest.X.shape[0],
         "n_labels": largest.Y.shape[1],
@@ -63,10 +64,10 @@ def main() -> None:
         results["start"] = time.perf_counter() - began
         results["warm_up"] = fit(datas[0].train, engine, CORES)["wall"]
         results["sizes"] = [compared(data.train, engine, options.repeats) for data in datas]
+        results |= by_parts(largest, engine)
         results["empty_task"] = empty_task(engine)
         results["put_rate"] = put_rate(engine, STORE // (100 if options.quick else 10))
         results["faults"] = [fault(datas[0].train, cluster, engine, moment) for moment in MOMENTS]
-    results |= {name: results["sizes"][-1].pop(name) for name in ("threads", "cluster")}
     write_results(results, results_folder(options.quick) / "cluster.json", markdown(results))
     print(markdown(results))
 
@@ -76,39 +77,43 @@ def parse() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repeats", type=int, default=3, help="fits of each size on each")
+    parser.add_argument("--remark", default="", help="a sentence about the run, for the page")
     parser.add_argument("--quick", action="store_true", help="a part of every size; not kept")
     parser.add_argument("--divide", type=int, default=20, help="with --quick: sizes by this")
     return parser.parse_args()
 
 
+def by_parts(split: Any, engine: Any) -> dict[str, Any]:
+    """One fit on both whose clustering is sent, which a driver with as many cores would not do."""
+    return {
+        name: fit(split, chosen, CORES, n_jobs=1)
+        for name, chosen in (("threads", None), ("cluster", engine))
+    }
+
+
 def compared(split: Any, engine: Any, repeats: int) -> dict[str, Any]:
-    """Fit on threads and on the cluster in turn: walls of all, and the middle run of each."""
+    """Fit on threads and on the cluster in turn: walls of all, and medians."""
     runs: dict[str, list[dict[str, Any]]] = {"threads": [], "cluster": []}
     for repeat in range(repeats):
         for name, each in list(runs.items())[:: -1 if repeat % 2 else 1]:
             each.append(fit(split, engine if name == "cluster" else None, CORES))
     bits = {run.pop("bits") for each in runs.values() for run in each}
-    middle = {
-        name: sorted(each, key=lambda run: run["wall"])[len(each) // 2]
-        for name, each in runs.items()
-    }
     return {
         "n_samples": split.X.shape[0],
         "n_labels": split.Y.shape[1],
         "same_bits": len(bits) == 1,
         "walls": {name: [run["wall"] for run in each] for name, each in runs.items()},
         "cpu": {name: median(run["cpu"] for run in each) for name, each in runs.items()},
-        "middle": {name: run["wall"] for name, run in middle.items()},
-        **middle,
+        "middle": {name: median(run["wall"] for run in each) for name, each in runs.items()},
     }
 
 
-def fit(split: Any, engine: Any, cores: int) -> dict[str, Any]:
+def fit(split: Any, engine: Any, cores: int, n_jobs: int = CORES) -> dict[str, Any]:
     """Fit and predict once; the steps, the wall time, and the bits of the predictions."""
     metered = Metered(engine, cores)
     began, cpu = time.perf_counter(), cpu_seconds()
     with parallel.engine(metered):
-        model = um.LabelTree(n_jobs=cores, random_state=0).fit(split.X, split.Y)
+        model = um.LabelTree(n_jobs=n_jobs, random_state=0).fit(split.X, split.Y)
     wall, cpu = time.perf_counter() - began, cpu_seconds() - cpu
     (tree,) = model.trees_
     arrays = [*vars(tree).values(), *vars(tree.hierarchy).values()]
@@ -199,33 +204,31 @@ def by_part(run: dict[str, Any]) -> dict[str, Step]:
 
 def part_rows(results: dict[str, Any]) -> list[Row]:
     threads, cluster = by_part(results["threads"]), by_part(results["cluster"])
-    heads = ["part", "tasks", "CPU s of tasks", "threads s", "cluster s", "overhead %", "MB sent",
-             "MB of results"]  # fmt: skip
+    heads = ["part", "tasks", "CPU s of tasks, threads", "cluster", "overhead %", "threads s",
+             "cluster s", "MB sent", "MB of results"]  # fmt: skip
     rows = [heads]
     for part, there in cluster.items():
-        here = threads[part].wall
+        here = threads[part]
+        work = sum(here.seconds), sum(there.seconds)
         rows.append(
-            [part, f"{len(there.seconds):,}", f"{sum(there.seconds):.1f}", f"{here:.1f}",
-             f"{there.wall:.1f}", f"{100 * (there.wall / here - 1):+.0f}",
+            [part, f"{len(there.seconds):,}", *(f"{each:.1f}" for each in work),
+             f"{100 * (work[1] / work[0] - 1):+.0f}", f"{here.wall:.1f}", f"{there.wall:.1f}",
              f"{there.sent / 1e6:,.1f}", f"{there.received / 1e6:,.1f}"]
         )  # fmt: skip
-    walls = [results[run]["wall"] for run in ("threads", "cluster")]
-    own = [
-        wall - sum(step.wall for step in parts.values())
-        for wall, parts in zip(walls, (threads, cluster), strict=True)
-    ]
-    for name, (here, there) in {"driver alone": own, "all": walls}.items():
-        change = f"{100 * (there / here - 1):+.0f}"
-        rows.append([name, "", "", f"{here:.1f}", f"{there:.1f}", change, "", ""])
+    runs = results["threads"], results["cluster"]
+    alone = [run["cpu"] - sum(sum(step["seconds"]) for step in run["steps"]) for run in runs]
+    every = [run["cpu"] for run in runs]
+    walls = [f"{run['wall']:.1f}" for run in runs]
+    for name, cpu, shown in (("driver, and Ray", alone, ["", ""]), ("all", every, walls)):
+        change = f"{100 * (cpu[1] / cpu[0] - 1):+.0f}"
+        rows.append([name, "", *(f"{each:.1f}" for each in cpu), change, *shown, "", ""])
     return rows
 
 
 def amdahl(results: dict[str, Any]) -> str:
     """The driver's share of all work, and what it limits the speed-up to."""
-    parts = by_part(results["threads"])
-    own = results["threads"]["wall"] - sum(step.wall for step in parts.values())
-    work = sum(sum(step.seconds) for step in parts.values())
-    share = own / (own + work)
+    work = sum(sum(step["seconds"]) for step in results["threads"]["steps"])
+    share = 1 - work / results["threads"]["cpu"]
     return (
         f"The driver alone has {100 * share:.1f}% of all CPU seconds (representations and "
         "memberships of labels, assembling, trust, and steps of one task: the first cut, and the "
@@ -236,24 +239,23 @@ def amdahl(results: dict[str, Any]) -> str:
     )
 
 
-def rising(results: dict[str, Any], kind: str) -> tuple[float, float]:
-    """The seconds that a cluster costs more: a fixed part, and a share of those on threads."""
-    pairs = [(each[kind]["threads"], each[kind]["cluster"]) for each in results["sizes"]]
+def rising(results: dict[str, Any]) -> tuple[float, float]:
+    """CPU seconds that a cluster costs more: a fixed part, and a share of those on threads."""
+    pairs = [(each["cpu"]["threads"], each["cpu"]["cluster"]) for each in results["sizes"]]
     here, more = np.array([(one, other - one) for one, other in pairs]).T
     share, fixed = np.polyfit(here, more, 1)
     return float(fixed), float(share)
 
 
 def in_words(results: dict[str, Any]) -> str:
-    (fixed, share), (fixed_cpu, share_cpu) = (rising(results, kind) for kind in ("middle", "cpu"))
+    fixed, share = rising(results)
     return (
-        f"What the cluster costs more, as a straight line through the three sizes: {fixed:.2f} s "
-        f"for each fit and {100 * share:.1f}% of its time on threads; of CPU, {fixed_cpu:.2f} s "
-        f"and {100 * share_cpu:.1f}%. A fit of an hour would pay "
-        f"{100 * (share + fixed / HOUR):.1f}% ({100 * (share_cpu + fixed_cpu / CORES / HOUR):.1f}% "
-        "of CPU), if larger tasks cost no less than these. To start both nodes and a worker on "
-        f"each took {results['start']:.1f} s, and the first small fit, in which workers load the "
-        f"kernels, {results['warm_up']:.1f} s."
+        "What the cluster costs more in CPU, as a straight line through the three sizes: "
+        f"{fixed:.2f} s for each fit and {100 * share:.1f}% of the work. A fit of an hour would "
+        f"pay {100 * (share + fixed / CORES / HOUR):.1f}%, if it moves as much data for its work "
+        f"as these. To start both nodes and a worker on each took {results['start']:.1f} s, and "
+        "the first small fit, in which workers load the kernels, "
+        f"{results['warm_up']:.1f} s; a longer fit pays both once."
     )
 
 
@@ -284,7 +286,7 @@ def markdown(results: dict[str, Any]) -> str:
     ]  # fmt: skip
     parts = [
         "# Fit on a cluster of two nodes, beside threads",
-        made_by(results),
+        " ".join(filter(None, [made_by(results), results["remark"]])),
         "The cluster has two nodes of one core on the same machine, the threads have the same two "
         f"cores. LabelTree, fits on both in turn, {results['repeats']} each; times are medians. "
         "CPU seconds are of all processes, those of Ray itself included; unlike time, they do not "
@@ -293,7 +295,8 @@ def markdown(results: dict[str, Any]) -> str:
         in_words(results),
         "## By part",
         f"The last of these sizes, {results['n_samples']:,} samples with {results['n_labels']:,} "
-        "labels, the fit of median time:",
+        "labels, one more fit on each. Here clustering goes to the cluster as well; above it stays "
+        "on the driver, which has as many cores.",
         table_lines(part_rows(results)),
         amdahl(results),
         "## A node killed",

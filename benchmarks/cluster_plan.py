@@ -125,13 +125,14 @@ def derive(measured: dict[str, Any]) -> Costs:
     )
     root, leaves = training[0], training[-1]
     per_row = np.array(leaves["seconds"]) / np.maximum(1, leaves["sizes"])
-    root_row = sum(root["seconds"]) / max(1, sum(root["sizes"]))
+    # The root was trained in parts of sixteen children; a whole chunk has eight such.
+    of_sixteen = sum(root["seconds"]) / n_samples / -(-layers[1] // AT_ONCE)
+    root_row = of_sixteen * (MAX_CHUNK // AT_ONCE)
     level = max(sum(step["seconds"]) for step in clustering if len(step["seconds"]) < MANY_CLUSTERS)
-    # Not among the measured steps: the first cut, the next two if the driver's two threads made
-    # them, and a root with one chunk.
+    # Not among the measured steps: the first cut, and the next two if the driver made them.
     has_two = any(len(step["seconds"]) == 2 for step in clustering)
-    alone = level * (1 if has_two else 1.5) + root_row * n_samples * (len(training) < len(layers))
-    waiting = sum(step["wall"] for step in measured["threads"]["steps"])
+    alone = level * (1 if has_two else 1.5)
+    work = sum(sum(step["seconds"]) for step in measured["threads"]["steps"])
     results = sum(
         step["received"]
         for step in measured["cluster"]["steps"]
@@ -146,7 +147,7 @@ def derive(measured: dict[str, Any]) -> Costs:
         clustering=level / n_labels,
         # One for each layer: of hard negatives below the root, and of trust.
         search=sum(sum(step["seconds"]) for step in searching) / n_samples / len(layers),
-        driver=max(0, measured["threads"]["wall"] - waiting - alone) / (n_samples + n_labels),
+        driver=max(0, measured["threads"]["cpu"] - work - alone) / (n_samples + n_labels),
         values_per_sample=measured["n_values"] / n_samples,
         labels_per_sample=measured["n_label_values"] / n_samples,
         tree_per_label=largest["of_tree"] / n_labels,
@@ -298,7 +299,7 @@ def missing(results: dict[str, Any]) -> str:
         f"The last size is not possible on nodes of {results['memory']:g} GB. A task of the root "
         f"learns from all samples. Its memory, {root:,.0f} GB, does not depend on how many of the "
         "root's children it trains, so that more parts do not help. What helps is to learn from "
-        f"fewer: with `recipe__upper_samples={UPPER_SAMPLES:_}`, it needs {few:,.0f} GB, and the "
+        f"fewer: with `TreeRecipe(upper_samples={UPPER_SAMPLES:_})`, it needs {few:,.0f} GB, and the "
         "root takes a tenth of its time ([what that costs](upper_samples.md)). What is missing "
         f"then: every node holds the tree when it searches, {held:,.0f} GB, so that its store must "
         f"be as large (a node of {held / STORE:,.0f} GB), or trees would have to be searched in "
