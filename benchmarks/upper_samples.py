@@ -2,9 +2,9 @@
 
     python benchmarks/upper_samples.py [--sets wordnet-ancestors debian-deps eurlex57k]
 
-The root of a LabelTree learns from all samples. With `TreeRecipe(upper_samples=...)` it learns from some,
-drawn at random, which a fit of a billion samples needs. Models train on four fifths of the training
-samples and are compared on the rest, with one thread; the test set plays no part.
+The root of a LabelTree learns from all samples. With `TreeRecipe(upper_samples=...)` it learns from
+some, drawn at random, which a fit of a billion samples needs. Models train on four fifths of the
+training samples and are compared on the rest, with one thread; the test set plays no part.
 """
 
 import argparse
@@ -78,8 +78,8 @@ def markdown(results: dict[str, Any]) -> str:
     parts = [
         "# Nodes above the leaves that learn from a part of the samples",
         made_by(results),
-        "LabelTree with `TreeRecipe(upper_samples=...)`, trained on four fifths of the training samples "
-        "and compared on the rest; one seed. The leaves learn from all of their samples.",
+        "LabelTree with `TreeRecipe(upper_samples=...)`, trained on four fifths of the training "
+        "samples and compared on the rest; one seed. The leaves learn from all of their samples.",
         table_lines(rows),
     ]
     return "\n\n".join(parts) + "\n"
