@@ -69,9 +69,9 @@ class NotWritableError(UmpteenError, OSError):
 
 
 class ShardsError(UmpteenError, RuntimeError):
-    """Some shards could not be predicted: fix what the message names, and run the same again.
+    """Some shards could not be read or predicted: fix what the message names, and run it again.
 
-    All other shards are finished, and are skipped then; `summary` has the counts.
+    In a prediction, all other shards are finished, and are skipped then; `summary` has the counts.
     """
 
     def __init__(self, message: str, summary: Any = None) -> None:

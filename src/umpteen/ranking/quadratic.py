@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
 from umpteen import parallel
 from umpteen.kernels.label_evidence import quadratic_probabilities, quadratic_terms
@@ -245,6 +244,8 @@ def _as_probabilities(scores: Doubles, relevant: npt.NDArray[np.bool_]) -> tuple
     """Shift and scale."""
     if relevant.all():
         return 0.0, 1.0
+    from sklearn.linear_model import LogisticRegression  # 9 MB that most models never need
+
     fitted = LogisticRegression(C=_UNRESTRAINED).fit(scores[:, None], relevant)
     shift, scale = float(fitted.intercept_[0]), float(fitted.coef_[0, 0])
     if scale > 0:
