@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from tests.serve.clients.install import make_importable
+
+make_importable("transformers")
 pytest.importorskip("torch", reason="needs umpteen[neural]")
-pytest.importorskip("transformers", reason="needs umpteen[encoders]")
-pytest.importorskip("tokenizers", reason="needs umpteen[encoders]")
+pytest.importorskip("transformers", reason="there is no Transformers: make clients")
+pytest.importorskip("tokenizers", reason="there is no Transformers: make clients")
 import tokenizers
 import torch
 import transformers
