@@ -1,16 +1,15 @@
 """Several codes for each label: as many parameters as a tenth of a full layer, and twice that."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from papers.contents import Block, Cell, Section, Table, Value, over_seeds
-from papers.multihead.settings import CLASSES, QUICK, Training
-from papers.multihead.tasks import LEAST_SAMPLES, classes_task, scores
+from papers.multihead.classes import class_sections
+from papers.multihead.settings import training_of
+from papers.multihead.tasks import classes_task, scores
 from papers.progress import progress_bar
-from papers.sets import available
 from umpteen.multihead import LabelCode, ProductHead
 from umpteen.neural import Blueprint, FullHead, blueprint
 
@@ -19,20 +18,14 @@ _SHARE = 10  # a full layer has so many times the parameters
 
 def sections(quick: bool) -> list[Section]:
     """A section for each data set of classes."""
-    n_seeds = 1 if quick else 3
-    names = ["pydocs"] if quick else available(list(CLASSES))
-    return [
-        Section(
-            f"Several codes for each label: {name}",
-            "the paper has one code. Here, each label has several, all but the first in another "
-            "random order, so that labels which share a digit in one code rarely do in another.",
-            f"{name}: the class of a sample is its rarest label that has at least {LEAST_SAMPLES} "
-            f"training samples; TF-IDF of single words, a Bag; {_training(name, quick).said()}; "
-            f"seeds: {n_seeds}. Parameters are those of the last layer, relative to a full one.",
-            partial(_compare, name, quick, n_seeds),
-        )
-        for name in names
-    ]
+    return class_sections(
+        "Several codes for each label",
+        "the paper has one code. Here, each label has several, all but the first in another "
+        "random order, so that labels which share a digit in one code rarely do in another.",
+        "Parameters are those of the last layer, relative to a full one.",
+        _compare,
+        quick,
+    )
 
 
 def heads(n_labels: int) -> dict[str, Blueprint]:
@@ -48,12 +41,8 @@ def heads(n_labels: int) -> dict[str, Blueprint]:
     }
 
 
-def _training(name: str, quick: bool) -> Training:
-    return QUICK if quick else CLASSES[name]
-
-
 def _compare(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
-    task, training = classes_task(name, quick), _training(name, quick)
+    task, training = classes_task(name, quick), training_of(name, quick)
     yield task.said() + "."
     made = heads(task.n_labels)
     found: dict[str, list[tuple[float, float]]] = {label: [] for label in made}

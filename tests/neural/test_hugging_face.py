@@ -6,9 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.serve.clients.install import make_importable
-
-make_importable("transformers")
 pytest.importorskip("torch", reason="needs umpteen[neural]")
 pytest.importorskip("transformers", reason="there is no Transformers: make clients")
 pytest.importorskip("accelerate", reason="there is no Transformers: make clients")

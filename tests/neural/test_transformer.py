@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 
-from tests.serve.clients.install import make_importable
-
-make_importable("transformers")
 pytest.importorskip("torch", reason="needs umpteen[neural]")
 pytest.importorskip("transformers", reason="there is no Transformers: make clients")
 pytest.importorskip("tokenizers", reason="there is no Transformers: make clients")

@@ -1,8 +1,8 @@
 """Install programs that tests run beside umpteen: `python tests/serve/clients/install.py`.
 
-They are real clients of the server, MLflow, Transformers, and what runs notebooks. Each gets a folder of its own
-in the cache, to be put on `PYTHONPATH`. It has what that program needs beside the packages of this
-environment, so an install takes seconds, once. `make test` does this.
+They are real clients of the server, MLflow, Transformers, and what runs notebooks. Each gets a
+folder of its own in the cache, to be put on `PYTHONPATH`. It has what that program needs beside the
+packages of this environment, so an install takes seconds, once. `make test` does this.
 """
 
 import hashlib
