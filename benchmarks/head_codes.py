@@ -14,11 +14,13 @@ softmax over all classes, whose scores are sums over codes, instead of one for e
 """
 
 import argparse
+import json
 import math
 import shlex
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import harness  # noqa: F401 (makes papers importable)
@@ -44,8 +46,7 @@ EPOCHS = {  # of each try, on each set
         "joint": (5,),
     },
     "pydocs": {
-        "full": (10, 20), "low rank": (20,), "codes": (10, 20, 40), "three heads": (20,),
-        "joint": (20,),
+        "full": (10,), "low rank": (10,), "codes": (10, 30), "three heads": (30,), "joint": (10,),
     },
 }  # fmt: skip
 TRIES = tuple(EPOCHS["pydocs"])
@@ -130,25 +131,30 @@ def main() -> None:
     )
     parser.add_argument("--sets", nargs="+", default=list(EPOCHS), choices=EPOCHS, metavar="SET")
     parser.add_argument("--tries", nargs="+", default=TRIES, choices=TRIES, metavar="TRY")
+    parser.add_argument("--keep", action="store_true", help="keep the rows of earlier runs")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    rows = []
+    file = results_folder(quick=False) / "head_codes.json"
+    rows = json.loads(file.read_text("utf-8"))["rows"] if options.keep and file.exists() else []
     for name in options.sets:
         task = with_validation_split(classes_task(name, False))
         for label in options.tries:
             for epochs in EPOCHS[name][label]:
-                rows.append({"set": name, "try": label, "epochs": epochs}
-                            | measure(task, label, epochs))  # fmt: skip
-                print(rows[-1], flush=True)
+                what = {"set": name, "try": label, "epochs": epochs}
+                rows = [row for row in rows if what.items() - row.items()]
+                rows.append(what | measure(task, label, epochs))
+                write(rows, file)
+
+
+def write(rows: list[dict[str, Any]], file: Path) -> None:
     results = {
         "command": shlex.join(["python", "benchmarks/head_codes.py", *sys.argv[1:]]),
         "machine": machine(),
         "versions": {**versions(), "torch": torch.__version__},
         "rows": rows,
     }
-    page = markdown(results)
-    write_results(results, results_folder(quick=False) / "head_codes.json", page)
-    print(page)
+    write_results(results, file, markdown(results))
+    print(rows[-1], flush=True)
 
 
 def measure(task: Task, label: str, epochs: int) -> dict[str, float]:

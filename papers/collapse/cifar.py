@@ -67,7 +67,7 @@ def sections(quick: bool) -> list[Section]:
         "learned, pairs imbalanced": Case({1: single, 2: groups}),
         "learned, five pairs missing": Case(balanced, missing=_MISSING),
     }
-    epochs, depth = (2, 8) if quick else (80, 20)
+    epochs, depth = (2, 8) if quick else (60, 20)
     return [
         Section(
             "Figures 2 to 4, Tables 1 and 2 in small: M-lab CIFAR-10, ResNet",
