@@ -19,7 +19,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {"before": _BEFORE, "now": {}}
 
 def sections(quick: bool) -> list[Section]:
     """One for texts and for dense made-up classes."""
-    n_seeds = 1 if quick else 3
+    n_seeds = 1
     return [
         Section(
             "The defaults before and now",
