@@ -16,7 +16,7 @@ _CASES = {"16 of 64 dimensions": (16, 0), "48 of 64 dimensions": (48, 0),
 
 def sections(quick: bool) -> list[Section]:
     """One section."""
-    n_classes, points = (300, (0.05, 0.2)) if quick else (10_000, (1.0, 4.0, 16.0))
+    n_classes, points = (300, (0.05, 0.2)) if quick else (10_000, (1.0, 4.0, 12.0))
     return [
         Section(
             "Figure 1 by where the class signal is",

@@ -17,7 +17,7 @@ def sections(quick: bool) -> list[Section]:
     """A section for each set of texts; without PyTorch, the page does without them."""
     if find_spec("torch") is None:
         return []
-    points = (0.05, 0.2) if quick else (1.0, 4.0, 16.0)
+    points = (0.05, 0.2) if quick else (1.0, 4.0, 12.0)
     names = ["pydocs"] if quick else available(SETS)
     return [
         Section(
