@@ -31,7 +31,8 @@ def sections(quick: bool) -> list[Section]:
         Section(
             f"Label sets, powersets and thresholds: {name}",
             "heads that choose subsets of labels are as good as asking for each label (Table 1).",
-            f"{name}; TF-IDF of single words, a Bag; {training_of(name, quick).said()}; seeds: "
+            f"{name}; TF-IDF of single words (or its features, where there are no texts), a Bag; "
+            f"{training_of(name, quick).said()}; seeds: "
             f"{_n_seeds(name, quick)}. {LEFT_OUT} Thresholds on probabilities of a full layer with "
             "binary cross-entropy: 0.5, or the best of 23 for the same measure on a tenth of the "
             "training samples, which a network of its own does not learn from.",

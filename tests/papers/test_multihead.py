@@ -175,3 +175,13 @@ def test_thresholds_are_the_best_on_samples_that_were_not_learned():
         each = [score(task.Y[others], powersets.above(top, t, task.Y[others]))
                 for t in powersets._THRESHOLDS]  # fmt: skip
         assert found[measure] == powersets._THRESHOLDS[int(np.argmax(each))]
+
+
+def test_a_set_without_texts_has_its_own_features(monkeypatch):
+    """bibtex is such a set."""
+    X = csr_matrix(np.eye(6, dtype=np.float32))
+    part = Split(csr_matrix(np.eye(3, dtype=np.float32)[[0, 1, 2, 0, 1, 0]]), X=X)
+    monkeypatch.setattr(tasks, "train_and_test", lambda name: (part, part))
+    found = tasks.texts_task("words only", False)
+    np.testing.assert_array_equal(found.X.toarray(), X.toarray())
+    np.testing.assert_array_equal(found.Y.toarray(), part.Y.toarray())
