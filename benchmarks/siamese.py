@@ -5,12 +5,12 @@
 
 `--choices` trains `SiameseXML` once for each setting that could be another, and measures on 3,000
 samples of the training part that no model has seen (near copies stay on one side). Without it,
-models are measured on the test parts: `--ensemble` adds an ensemble, `--rare` keeps only labels
-with at most 20 samples, `--new` hides a tenth of the labels and adds them by their texts.
-`--frontier` measures the ensemble and `SiameseXML` with several values of `tail`, and counts test
-samples without a known label as misses; otherwise these are left out. Each model learns from
-`--samples` of the training part, with `--seeds` seeds, the ensemble with one. Results go to
-`benchmarks/results`.
+models are measured on the test parts: `--ensemble` adds an ensemble and linear classifiers on
+pretrained vectors of words, `--rare` keeps only labels with at most 20 samples, `--new` hides a
+tenth of the labels and adds them by their texts. `--frontier` measures the ensemble and
+`SiameseXML` with several values of `tail`, and counts test samples without a known label as misses;
+otherwise these are left out. Each model learns from `--samples` of the training part, with
+`--seeds` seeds, the ensemble with one. Results go to `benchmarks/results`.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from scipy.sparse import csr_matrix
 
 import umpteen as um
 from papers.siamese.newcomers import hidden, scores
-from papers.siamese.tasks import METRICS, Task, figures, task
+from papers.siamese.tasks import METRICS, Task, figures, fixed_vectors, task
 from umpteen.splitting import validation_split
 
 SETS = ("debian-deps", "wordnet-ancestors", "eurlex57k")
@@ -57,6 +57,7 @@ FIXED: dict[str, tuple[str, Any]] = {  # what is no setting: its place, and anot
 }  # fmt: skip
 TAILS, FRONTIER = (0.0, 0.5), (0.0, 0.25, 0.5, 0.75, 1.0)
 _SAMPLES, _HELD, _RARE = 10_000, 3_000, 20
+_FIXED_VECTORS = "Classifiers on pretrained vectors, as SLICE"
 _ROWS = {False: "siamese", True: "siamese_choices"}
 KINDS = ("ensemble", "rare", "new", "frontier")
 
@@ -116,6 +117,7 @@ def models(ensemble: bool) -> dict[str, Make]:
         "LabelTree": tree, "LabelTree, label texts": tree, "SiameseXML": siamese
     }  # fmt: skip
     if ensemble:
+        made[_FIXED_VECTORS] = fixed_vectors
         made["Ensemble of both"] = lambda seed: um.Ensemble(
             [siamese(seed), tree(seed)], random_state=seed, verbose=False
         )
@@ -173,7 +175,11 @@ def new_labels(parts: Task, said: str, model: Any) -> dict[str, list[float]]:
 
 
 def fit(model: Any, parts: Task, said: str) -> None:
-    more = {} if said == "LabelTree" else {"label_features": parts.label_features}
+    more: dict[str, Any] = {"label_features": parts.label_features}
+    if said == _FIXED_VECTORS:
+        more = {"token_vectors": um.text.pretrained_vectors(parts.feature_names)}
+    elif said == "LabelTree":
+        more = {}
     model.fit(parts.X, parts.Y, **more)
 
 

@@ -43,7 +43,8 @@ class SiameseRecipe(Recipe):
         samples; 0 is never.
     batch_size : number of labels in a batch of Module I.
     dropout : share of a row's entries that are left out while the encoder trains.
-    activation, residual : "relu" and True are the paper's encoder.
+    activation, residual : "relu" and True are the paper's encoder; with "linear" and False, the
+        vector of a row is the weighted sum of those of its features.
     classifier : "logistic" is a logistic regression for each label, with a weight vector and a
         bias; "cosine" is the paper's, without length and bias.
     start : the initial vector of a label: "text" is the vector of its text, as in the paper;
