@@ -96,18 +96,20 @@ class SiameseXML(
     - II, `"mine"`: finds the nearest labels of each sample, by text and by centroid. Without it,
       Modules III and IV learn from random negatives only.
     - III, `"refine"`: learns a classifier per label, which starts between its text and its
-      centroid. Beside it, each label learns a sparse linear classifier on the features themselves.
+      centroid. Beside it, each label learns a sparse linear classifier on the features themselves,
+      for which the label's text is one more sample.
     - IV, `"joint"`: does the same while the vectors of features are trained, too. It is left out
       if answers on the validation split are better without it.
 
     **Scores.** Candidates are the nearest labels by the sum of their three vectors, the labels that
     share the most informative words with the sample, and the most frequent labels. A ranker
     combines the label's two classifiers, the cosines to its text and to its centroid, shared words
-    and frequency. It learns on a validation split, with towers that were not trained on it; scores
-    are scaled to (0, 1). Then the towers are trained again on all samples. Labels without samples
-    have a ranker of their own, which learns from labels that were hidden, and ranks them as high
-    as costs no nDCG@5 on the split. With fewer than 2,000 samples, or `recipe__weights="fixed"`,
-    the weights are those of the paper.
+    (also compared with the label that shares most) and frequency. It learns on a validation split,
+    with towers that were not trained on it: a tenth of the samples, or 1,000 if that is more, but
+    at most a quarter. Scores are scaled to (0, 1). Then the towers are trained again on all
+    samples. Labels without samples have a ranker of their own, which learns from labels that were
+    hidden, and ranks them as high as costs no nDCG@5 on the split. With fewer than 2,000 samples,
+    or `recipe__weights="fixed"`, the weights are those of the paper.
 
     **Label features** use the same vocabulary as `X`. A label without features is represented by
     the centroid of its samples, and so are all labels if `fit` gets no label features. A label
@@ -219,16 +221,18 @@ class SiameseXML(
 
     @classmethod
     def released(cls, **changes: Any) -> Self:
-        """Return the paper's settings with some choices of its released code.
+        """Return the paper's settings with some choices of its released code: not the whole of it.
 
         These are GELU, no residual block, only the hardest negative of a batch, no mined negatives
-        in Module I, and other learning rates. The released code does more, which is missing here:
-        it smooths label vectors by random walks, adds a term for centroids to the loss of Module I,
-        has a residual block in Module III only, and combines scores by exp and sigmoid.
+        in Module I, no random negatives in Module III, and other learning rates. What the released
+        code does beyond them is listed in the notes on the paper, `papers/siamese`; among it are
+        a residual block in Module III, a term for centroids in the loss of Module I, label vectors
+        that are smoothed by random walks, and scores that are combined by exp and sigmoid.
         """
         code = {
             "recipe__activation": "gelu", "recipe__residual": False, "recipe__n_negatives": 1,
-            "recipe__mine_every": 0, "recipe__refine_learning_rate": 2e-4, "learning_rate": 0.01,
+            "recipe__mine_every": 0, "recipe__n_random": 0, "recipe__refine_learning_rate": 2e-4,
+            "learning_rate": 0.01,
         }  # fmt: skip
         return cls.paper(**{**code, **changes})
 
