@@ -1,5 +1,7 @@
 """If these fail, what labels learned of single words is wrong, and frequent labels are confused."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ import umpteen as um
 from tests.siamese.settings import siamese
 from umpteen.siamese import siamese_xml, words
 from umpteen.siamese.lexical import LexicalIndex
+from umpteen.siamese.training import TrainingSet
 from umpteen.siamese.words import WordClassifiers
 from umpteen.validation import unit_rows
 
@@ -235,12 +238,20 @@ def test_words_learn_from_hard_negatives_and_the_ranker_from_words_without_the_s
         towers.append(train(*arguments))
         return towers[-1]
 
+    known, learned_texts = [], siamese_xml._learned_texts
+
+    def noted(data):
+        known.append(data.X.shape[0])
+        return learned_texts(data)
+
+    monkeypatch.setattr(siamese_xml, "_learned_texts", noted)
     monkeypatch.setattr(WordClassifiers, "fitted", spied)
     monkeypatch.setattr(siamese_xml, "train_tower", watched)
     siamese(dim=2, epochs=1, n_models=2, random_state=0, verbose=False).fit(
         X, labels, label_features=Z
     )
     part, whole = asked
+    assert known == [1_800, 2_400]
     assert (part[0], whole[0]) == (1_800, 2_400)  # a quarter is the split
     for (n, shape, hard), made in zip((part, whole), (towers[:2], towers[2:]), strict=True):
         assert shape == (n, 40)
@@ -256,3 +267,28 @@ def test_labels_without_texts_are_not_their_own_samples_twice(data):
     models = [siamese(**settings, texts_as_samples=each).fit(X, labels) for each in (True, False)]
     with_texts, without = (model.word_classifiers_.weights.toarray() for model in models)
     assert np.array_equal(with_texts, without)
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_texts_are_samples_of_their_labels_if_that_is_wanted(counts):
+    X, Y, hard = problem()
+    texts = csr_matrix(2 * np.eye(N_LABELS, N_FEATURES, dtype=np.float32))
+    made = [SimpleNamespace(hard=hard)]
+    model = siamese(texts_as_samples=counts, verbose=False)
+    data = TrainingSet.of(X, texts, Y)
+    found = model._trained_words(data, texts, made, 5)
+    own = csr_matrix(unit_rows(texts)) if counts else None
+    expected = WordClassifiers.fitted(data.X, data.Y, [hard], 5, texts=own)
+    assert np.array_equal(found.weights.toarray(), expected.weights.toarray())
+
+
+def test_the_best_cosine_is_that_of_labels_with_samples():
+    X, Y, _ = problem()
+    texts = csr_matrix(np.eye(N_LABELS, N_FEATURES, dtype=np.float32))
+    found = siamese_xml._learned_texts(TrainingSet.of(X, texts, Y)).features
+    assert np.array_equal(found.toarray(), np.delete(texts.toarray(), 3, axis=0))
+
+
+def test_few_samples_give_a_larger_share_to_learn_weights_from():
+    shares = [siamese_xml._split_share(n) for n in (2_000, 5_000, 10_000, 100_000)]
+    assert shares == [0.25, 0.2, 0.1, 0.1]

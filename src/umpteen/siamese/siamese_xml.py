@@ -280,7 +280,7 @@ class SiameseXML(
         whole = TrainingSet.of(rows, complete(texts, rows, labels), labels)
         seed, mark = self._seed_and_mark(whole, table, split)
         if split is None and self._learns_weights(rows.shape[0]):
-            share = max(_SPLIT, min(_LARGEST_SPLIT, _SPLIT_SAMPLES / rows.shape[0]))
+            share = _split_share(rows.shape[0])
             split = validation_split(whole.X, labels, seed, fraction=share, copies_together=True)
         self._check_fit(X, Y)
         evidence, self.ranker_, self.newcomer_ranker_, self.companion_ = None, None, None, None
@@ -562,6 +562,11 @@ class SiameseXML(
                 "for each feature of X, and dim numbers in each"
             )
         return table.toarray() if isinstance(table, csr_matrix) else table
+
+
+def _split_share(n_samples: int) -> float:
+    """The share of the samples that weights are learned from; few are too few to learn from."""
+    return max(_SPLIT, min(_LARGEST_SPLIT, _SPLIT_SAMPLES / n_samples))
 
 
 def _learned_texts(data: TrainingSet) -> LexicalIndex:
