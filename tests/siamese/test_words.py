@@ -1,5 +1,6 @@
 """If these fail, what labels learned of single words is wrong, and frequent labels are confused."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -220,6 +221,9 @@ def test_the_ranker_needs_a_column_for_words(tmp_path, model):
     loaded = um.load(tmp_path / "model")
     loaded.learned_texts_ = None
     assert list(loaded._faults({})) == ["has a ranker of 7 columns; expected 6"]
+    loaded = um.load(tmp_path / "model")
+    loaded.ranker_ = replace(loaded.ranker_, means=loaded.ranker_.means[:6])
+    assert list(loaded._faults({})) == ["has a ranker of 6 columns; expected 7"]
 
 
 def test_words_learn_from_hard_negatives_and_the_ranker_from_words_without_the_split(
