@@ -1,11 +1,11 @@
 """A fit on a Ray cluster of two nodes on this machine, beside threads, part by part.
 
-    python benchmarks/cluster.py [--quick [--divide N]]
+    python benchmarks/cluster.py [--repeats 3] [--quick [--divide N]]
 
-Both have two cores. The same fit runs on threads and on the cluster; every task is timed where it
-runs. What is left of the wall time is the driver's own work, which no node can take over. Then the
-data grows, to compare the memory of a node with a formula, and a node is killed at five moments.
-`benchmarks/cluster_plan.py` reads the results.
+Both have two cores. The same fits of three sizes run on threads and on the cluster in turn, and
+every task is timed where it runs. What is left of the wall time is the driver's own work, which no
+node can take over. Then a node is killed at five moments. `benchmarks/cluster_memory.py` measures
+what a node holds, and `benchmarks/cluster_plan.py` reads the results of both.
 """
 
 import argparse
@@ -13,11 +13,12 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import numpy as np
 from harness.environment import machine, results_folder, versions
-from harness.metered import Metered, Step, local_cluster
+from harness.metered import Metered, Step, cpu_seconds, local_cluster
 from harness.report import made_by, table_lines, write_results
 
 import umpteen as um
@@ -28,12 +29,11 @@ SIZES = [
     (25_000, 10_000),
     (50_000, 20_000),
     (100_000, 50_000),
-]  # samples, labels; the last is timed
+]  # samples, labels; the parts of the last are shown
 N_FEATURES = 100_000
 MOMENTS = (0.1, 0.3, 0.5, 0.7, 0.9)  # shares of all tasks
 STORE = 2_000_000_000
-LEAST_STORE = 80_000_000  # Ray refuses less
-ROOM = 1.3  # of the tree and a half of the data: the store of a node
+HOUR = 3600
 
 Row = list[str]
 
@@ -51,25 +51,22 @@ def main() -> None:
         "command": shlex.join(["python", "benchmarks/cluster.py", *sys.argv[1:]]),
         "machine": machine(),
         "versions": versions(),
+        "repeats": options.repeats,
         "n_samples": largest.X.shape[0],
         "n_labels": largest.Y.shape[1],
         "n_values": int(largest.X.nnz),
         "n_label_values": int(largest.Y.nnz),
-        "threads": fit(largest, None, CORES),
     }
+    began = time.perf_counter()
     with local_cluster(CORES, STORE) as (cluster, engine):
+        list(engine.map(nothing, list(range(16 * CORES)), ()))
+        results["start"] = time.perf_counter() - began
         results["warm_up"] = fit(datas[0].train, engine, CORES)["wall"]
-        results["cluster"] = fit(largest, engine, CORES)
+        results["sizes"] = [compared(data.train, engine, options.repeats) for data in datas]
         results["empty_task"] = empty_task(engine)
         results["put_rate"] = put_rate(engine, STORE // (100 if options.quick else 10))
-        results["memory"] = [memory(data.train, engine) for data in datas]
         results["faults"] = [fault(datas[0].train, cluster, engine, moment) for moment in MOMENTS]
-    results["blocks"] = [
-        in_blocks(data.train, whole) for data, whole in zip(datas, results["memory"], strict=True)
-    ]
-    for each in results["memory"]:
-        del each["bits"]
-    results["same_bits"] = results["threads"].pop("bits") == results["cluster"].pop("bits")
+    results |= {name: results["sizes"][-1].pop(name) for name in ("threads", "cluster")}
     write_results(results, results_folder(options.quick) / "cluster.json", markdown(results))
     print(markdown(results))
 
@@ -78,19 +75,51 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--repeats", type=int, default=3, help="fits of each size on each")
     parser.add_argument("--quick", action="store_true", help="a part of every size; not kept")
     parser.add_argument("--divide", type=int, default=20, help="with --quick: sizes by this")
     return parser.parse_args()
 
 
+def compared(split: Any, engine: Any, repeats: int) -> dict[str, Any]:
+    """Fit on threads and on the cluster in turn: walls of all, and the middle run of each."""
+    runs: dict[str, list[dict[str, Any]]] = {"threads": [], "cluster": []}
+    for repeat in range(repeats):
+        for name, each in list(runs.items())[:: -1 if repeat % 2 else 1]:
+            each.append(fit(split, engine if name == "cluster" else None, CORES))
+    bits = {run.pop("bits") for each in runs.values() for run in each}
+    middle = {
+        name: sorted(each, key=lambda run: run["wall"])[len(each) // 2]
+        for name, each in runs.items()
+    }
+    return {
+        "n_samples": split.X.shape[0],
+        "n_labels": split.Y.shape[1],
+        "same_bits": len(bits) == 1,
+        "walls": {name: [run["wall"] for run in each] for name, each in runs.items()},
+        "cpu": {name: median(run["cpu"] for run in each) for name, each in runs.items()},
+        "middle": {name: run["wall"] for name, run in middle.items()},
+        **middle,
+    }
+
+
 def fit(split: Any, engine: Any, cores: int) -> dict[str, Any]:
     """Fit and predict once; the steps, the wall time, and the bits of the predictions."""
     metered = Metered(engine, cores)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), cpu_seconds()
     with parallel.engine(metered):
         model = um.LabelTree(n_jobs=cores, random_state=0).fit(split.X, split.Y)
-    wall = time.perf_counter() - began
-    return {"wall": wall, "steps": list(map(vars, metered.steps)), "bits": bits(model, split)}
+    wall, cpu = time.perf_counter() - began, cpu_seconds() - cpu
+    (tree,) = model.trees_
+    arrays = [*vars(tree).values(), *vars(tree.hierarchy).values()]
+    return {
+        "wall": wall,
+        "cpu": cpu,
+        "steps": list(map(vars, metered.steps)),
+        "bits": bits(model, split),
+        "of_tree": sum(getattr(array, "nbytes", 0) for array in arrays),
+        "n_weights": len(tree.weight),
+    }
 
 
 def bits(model: um.LabelTree, split: Any) -> str:
@@ -122,46 +151,6 @@ def put_rate(engine: Any, n_bytes: int) -> float:
 
 def first(item: int, array: Any) -> int:
     return int(array[item])
-
-
-def memory(split: Any, engine: Any) -> dict[str, Any]:
-    """The most that a step shares, and what the formula says: X, and the tree or the labels."""
-    engine.most_held = 0
-    with parallel.engine(engine):
-        model = um.LabelTree(n_jobs=CORES, random_state=0).fit(split.X, split.Y)
-    (tree,) = model.trees_
-    arrays = [*vars(tree).values(), *vars(tree.hierarchy).values()]
-    of_tree = sum(getattr(array, "nbytes", 0) for array in arrays)
-    n = split.X.shape[0]
-    return {
-        "n_samples": n,
-        "n_labels": split.Y.shape[1],
-        "of_tree": of_tree,
-        "n_weights": len(tree.weight),
-        "measured": engine.most_held,
-        "bits": bits(model, split),
-        "formula": 8 * split.X.nnz + 4 * n + max(8 * split.Y.nnz + 5 * n, of_tree),
-    }
-
-
-def in_blocks(split: Any, whole: dict[str, Any]) -> dict[str, Any]:
-    """Fit with X in blocks on nodes with small stores, but for the driver's; `whole` as before."""
-    of_data = 8 * (split.X.nnz + split.Y.nnz) + 9 * split.X.shape[0]
-    store = max(LEAST_STORE, int(ROOM * (of_data / CORES + whole["of_tree"])))
-    with local_cluster(CORES, store, STORE) as (cluster, engine), cluster.watched() as seen:
-        engine.most_whole = 0
-        found = fit(split, engine, CORES)
-    return {
-        "n_samples": split.X.shape[0],
-        "n_labels": split.Y.shape[1],
-        "of_data": of_data,
-        "formula": engine.most_held,
-        "store": store,
-        "wall": found["wall"],
-        "rows": engine.n_rows,
-        "same_bits": found["bits"] == whole["bits"],
-        **seen,
-    }
 
 
 class Disturbed:
@@ -247,45 +236,66 @@ def amdahl(results: dict[str, Any]) -> str:
     )
 
 
+def rising(results: dict[str, Any], kind: str) -> tuple[float, float]:
+    """The seconds that a cluster costs more: a fixed part, and a share of those on threads."""
+    pairs = [(each[kind]["threads"], each[kind]["cluster"]) for each in results["sizes"]]
+    here, more = np.array([(one, other - one) for one, other in pairs]).T
+    share, fixed = np.polyfit(here, more, 1)
+    return float(fixed), float(share)
+
+
+def in_words(results: dict[str, Any]) -> str:
+    (fixed, share), (fixed_cpu, share_cpu) = (rising(results, kind) for kind in ("middle", "cpu"))
+    return (
+        f"What the cluster costs more, as a straight line through the three sizes: {fixed:.2f} s "
+        f"for each fit and {100 * share:.1f}% of its time on threads; of CPU, {fixed_cpu:.2f} s "
+        f"and {100 * share_cpu:.1f}%. A fit of an hour would pay "
+        f"{100 * (share + fixed / HOUR):.1f}% ({100 * (share_cpu + fixed_cpu / CORES / HOUR):.1f}% "
+        "of CPU), if larger tasks cost no less than these. To start both nodes and a worker on "
+        f"each took {results['start']:.1f} s, and the first small fit, in which workers load the "
+        f"kernels, {results['warm_up']:.1f} s."
+    )
+
+
+def size_rows(results: dict[str, Any]) -> list[Row]:
+    rows = [["samples", "labels", "threads s", "cluster s", "overhead %", "of each pair %",
+             "threads CPU s", "cluster CPU s", "overhead %", "same bits"]]  # fmt: skip
+    for each in results["sizes"]:
+        pairs = [
+            100 * (there / here - 1)
+            for here, there in zip(each["walls"]["threads"], each["walls"]["cluster"], strict=True)
+        ]
+        cpu = each["cpu"]["threads"], each["cpu"]["cluster"]
+        rows.append(
+            [f"{each['n_samples']:,}", f"{each['n_labels']:,}",
+             *(f"{each['middle'][name]:.1f}" for name in ("threads", "cluster")),
+             f"{median(pairs):+.0f}", ", ".join(f"{pair:+.0f}" for pair in sorted(pairs)),
+             *(f"{seconds:.1f}" for seconds in cpu), f"{100 * (cpu[1] / cpu[0] - 1):+.0f}",
+             "yes" if each["same_bits"] else "NO"]
+        )  # fmt: skip
+    return rows
+
+
 def markdown(results: dict[str, Any]) -> str:
-    memory_rows = [["samples", "labels", "formula MB", "measured MB"]] + [
-        [f"{each['n_samples']:,}", f"{each['n_labels']:,}", f"{each['formula'] / 1e6:,.1f}",
-         f"{each['measured'] / 1e6:,.1f}"]
-        for each in results["memory"]
-    ]  # fmt: skip
     fault_rows = [["killed after", "undisturbed s", "disturbed s", "same bits"]] + [
         [f"{each['moment']:.0%} of tasks", f"{each['calm']:.1f}", f"{each['shaken']:.1f}",
          "yes" if each["same_bits"] else "NO"]
         for each in results["faults"]
     ]  # fmt: skip
-    block_rows = [
-        ["samples", "labels", "X and labels MB", "formula MB", "store MB", "most in use MB",
-         "spilled MB", "MB of rows moved", "s", "same bits"]
-    ] + [
-        [f"{each['n_samples']:,}", f"{each['n_labels']:,}",
-         *(f"{each[name] / 1e6:,.1f}"
-           for name in ("of_data", "formula", "store", "used", "spilled", "rows")),
-         f"{each['wall']:.1f}", "yes" if each["same_bits"] else "NO"]
-        for each in results["blocks"]
-    ]  # fmt: skip
     parts = [
         "# Fit on a cluster of two nodes, beside threads",
         made_by(results),
-        f"LabelTree on {results['n_samples']:,} samples with {results['n_labels']:,} labels. The "
-        "cluster has two nodes of one core on the same machine, the threads have the same two "
-        f"cores. Same bits: {'yes' if results['same_bits'] else 'NO'}.",
+        "The cluster has two nodes of one core on the same machine, the threads have the same two "
+        f"cores. LabelTree, fits on both in turn, {results['repeats']} each; times are medians. "
+        "CPU seconds are of all processes, those of Ray itself included; unlike time, they do not "
+        "depend on what else the machine does.",
+        table_lines(size_rows(results)),
+        in_words(results),
+        "## By part",
+        f"The last of these sizes, {results['n_samples']:,} samples with {results['n_labels']:,} "
+        "labels, the fit of median time:",
         table_lines(part_rows(results)),
         amdahl(results),
-        "## Memory of a node",
-        "Bytes that every node must hold: 8 for each value of X and 4 for each sample, and the "
-        "same for the labels of a layer, or the tree if that is larger.",
-        table_lines(memory_rows),
-        "If X and the labels are larger than a quarter of a node's store, they stay in blocks of "
-        "rows, here always: a node holds what a step shares, its part of the blocks, and for each "
-        "core five times the rows of a batch. Tasks of the root need all rows: they read one block "
-        "after the other into their own memory. Ray counts what is in use in the second node's "
-        "store, copies that it may drop included.",
-        table_lines(block_rows),
         "## A node killed",
         table_lines(fault_rows),
     ]

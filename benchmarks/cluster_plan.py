@@ -34,11 +34,13 @@ STORE, WHOLE, ON_THEIR_WAY, BATCHES = 0.3, 0.25, 5, 64  # as in Ray and in umpte
 FOR_TASKS = 0.7  # of a node's memory: the rest is the store
 SIZES = {  # labels and samples
     "1 M labels, 10 M samples": (10**6, 10**7),
+    "4 M labels, 40 M samples": (4 * 10**6, 4 * 10**7),
     "10 M labels, 100 M samples": (10**7, 10**8),
     "100 M labels, 1 B samples": (10**8, 10**9),
 }
 NODES = (8, 64, 512)
-MOST_WEIGHTS = 2**31 - 1  # of one tree, whose offsets have 32 bits
+UPPER_SAMPLES = 10**8
+MOST_VALUES = 2**31 - 1  # and rows of X together, whose offsets have 32 bits
 
 Row = list[str]
 
@@ -135,7 +137,7 @@ def derive(measured: dict[str, Any]) -> Costs:
         for step in measured["cluster"]["steps"]
         if step["part"] == "training chunks"
     )
-    largest = measured["memory"][-1]
+    largest = measured["cluster"]
     return Costs(
         root_row=root_row,
         leaf_row=sum(leaves["seconds"]) / max(1, sum(leaves["sizes"])),
@@ -259,6 +261,8 @@ def plan(
         "tree_bytes": of_tree,
         "root_task_bytes": 2 * of_data,
         "weights": costs.weights_per_label * n_labels,
+        "values": (costs.values_per_sample + 1) * n_samples,
+        "driver_bytes": of_data + (1 + costs.labels_per_sample) * of_X + of_tree,
         "cores": cluster.n_cores,
     }
 
@@ -278,14 +282,38 @@ def limit(each: dict[str, Any], memory: float) -> str:
         reasons.append("X and tree exceed the store of a node")
     if each["root_task_bytes"] > FOR_TASKS * memory * 1e9:
         reasons.append("a task of the root exceeds the memory of a node")
-    if each["weights"] > MOST_WEIGHTS:
-        reasons.append("more weights than a tree can have")
+    if each["values"] > MOST_VALUES:
+        reasons.append("more values than X can have")
     return "; ".join(reasons)
+
+
+def missing(results: dict[str, Any]) -> str:
+    """Say what the largest fit would need that there is not."""
+    largest = results["plans"][-1]
+    root, held, driver = (
+        largest[name] / 1e9 for name in ("root_task_bytes", "node_bytes", "driver_bytes")
+    )
+    few = root * UPPER_SAMPLES / SIZES[largest["size"]][1]
+    return (
+        f"The last size is not possible on nodes of {results['memory']:g} GB. A task of the root "
+        f"learns from all samples. Its memory, {root:,.0f} GB, does not depend on how many of the "
+        "root's children it trains, so that more parts do not help. What helps is to learn from "
+        f"fewer: with `recipe__upper_samples={UPPER_SAMPLES:_}`, it needs {few:,.0f} GB, and the "
+        "root takes a tenth of its time ([what that costs](upper_samples.md)). What is missing "
+        f"then: every node holds the tree when it searches, {held:,.0f} GB, so that its store must "
+        f"be as large (a node of {held / STORE:,.0f} GB), or trees would have to be searched in "
+        f"parts; X would have {largest['values'] / 1e9:,.0f} billion values and rows, and `fit` "
+        f"takes {MOST_VALUES:,} at most; and the machine that runs `fit` would need "
+        f"{driver:,.0f} GB for X, its copy in the object store, the rows of labels that are "
+        "clustered (at the most) and the tree. The largest size of which all this fits is the "
+        "second."
+    )
 
 
 def rows_of(results: dict[str, Any]) -> list[Row]:
     heads = ["size", "nodes", "CPU h", "wall h", "efficiency %", "tasks h", "longest tasks h",
-             "network h", "driver h", "GB per node", "GB of a root task", "limited by"]  # fmt: skip
+             "network h", "driver h", "GB per node", "GB of a root task", "GB of the driver",
+             "limited by"]  # fmt: skip
     rows = [heads]
     for each in results["plans"]:
         hours = {
@@ -298,7 +326,7 @@ def rows_of(results: dict[str, Any]) -> list[Row]:
              f"{efficiency:.0f}", f"{hours['tasks']:,.2f}", f"{hours['longest']:,.2f}",
              f"{hours['network']:,.2f}", f"{hours['driver']:,.2f}",
              f"{each['node_bytes'] / 1e9:,.1f}", f"{each['root_task_bytes'] / 1e9:,.1f}",
-             limit(each, results["memory"])]
+             f"{each['driver_bytes'] / 1e9:,.1f}", limit(each, results["memory"])]
         )  # fmt: skip
     return rows
 
@@ -318,6 +346,7 @@ def markdown(results: dict[str, Any]) -> str:
         "nodes makes shorter: the first cuts of clustering, and the parts of the root's chunks, "
         "each of which learns from all samples. GB per node are of its store: X in blocks, or "
         "whole if it is small, and the tree that is searched.",
+        missing(results),
         f"Costs: a chunk takes {1e6 * costs['root_row']:.1f} µs per sample at the root and "
         f"{1e6 * costs['leaf_row']:.1f} µs below it, where each layer has "
         f"{costs['rows_per_sample']:.1f} rows per sample; a level of clustering "

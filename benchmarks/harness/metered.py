@@ -4,8 +4,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,20 @@ def timed(item: Any, function: Callable[..., Any], *shared: Any) -> tuple[float,
 def rows(item: Any) -> int:
     first = item[0] if isinstance(item, tuple) and item else item
     return len(first) if isinstance(first, np.ndarray | list) else 0
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of all that it started, their children included."""
+    ticks, parents = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = stat.read_text().rpartition(")")[2].split()
+            pid = int(stat.parent.name)
+            parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return sum(ticks.get(pid, 0) for pid in ours) / os.sysconf("SC_CLK_TCK")
 
 
 class LocalCluster:

@@ -17,6 +17,7 @@ IntArray = npt.NDArray[np.int32]
 Borders = npt.NDArray[np.int64]
 _MAX_ROUNDS = 20  # of `arrange`
 _MANY_CLUSTERS = 32  # each is then a task of its own, with all its cuts
+_FEW_VALUES = 4_000_000  # a level of cuts takes less than a second then: not worth sending
 
 
 class Cut(NamedTuple):
@@ -40,13 +41,19 @@ def cut_all(
     tasks = [OnRows(order[cut.start : cut.end], cut) for cut in cuts]
     order = order.copy()
     shared: tuple[Any, ...] = (Sharded(rows), max_rounds, scratch)
-    if len(cuts) <= parallel.n_threads(n_jobs):  # not faster elsewhere, and all rows are here
+    if _stays_here(rows, len(tasks), n_jobs):
         found = parallel.run(lambda task: _separated(task, *shared), tasks, n_jobs=n_jobs)
     else:
         found = parallel.map(_separated, tasks, shared, n_jobs=n_jobs)
     for cut, own in zip(cuts, found, strict=True):
         order[cut.start : cut.end] = own
     return order
+
+
+def _stays_here(rows: csr_matrix, n_tasks: int, n_jobs: int | None) -> bool:
+    """Whether tasks would not be faster elsewhere: all rows are here, and would have to be sent."""
+    at_once = min(n_tasks, parallel.width(n_jobs))
+    return rows.nnz < _FEW_VALUES or at_once <= parallel.n_threads(n_jobs)
 
 
 def _separated(
@@ -94,13 +101,15 @@ def arrange(
         )
     scratch = parallel.PerThread(partial(np.zeros, rows.shape[1], np.float32))
     tasks = [OnRows(order[cluster.start : cluster.end], cluster) for cluster in clusters]
-    found = parallel.map(
-        _arranged,
-        tasks,
-        (Sharded(rows), seed, scratch),
-        n_jobs=n_jobs,
-        done=lambda task: tell(task.item.n_cuts),
-    )
+    shared: tuple[Any, ...] = (Sharded(rows), seed, scratch)
+
+    def told(task: OnRows) -> None:
+        tell(task.item.n_cuts)
+
+    if _stays_here(rows, len(tasks), n_jobs):
+        found = parallel.run(lambda task: _arranged(task, *shared), tasks, n_jobs=n_jobs, done=told)
+    else:
+        found = parallel.map(_arranged, tasks, shared, n_jobs=n_jobs, done=told)
     for cluster, own in zip(clusters, found, strict=True):
         order[cluster.start : cluster.end] = own
     return order

@@ -8,12 +8,14 @@ and a task returns what it computed and never writes into what it was given. Tho
 """
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -133,9 +135,15 @@ class ProcessSetting(Generic[Result]):
                 self._restore(self._before)
 
 
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """Find libraries with threads of their own, which takes milliseconds, once per new module."""
+    return ThreadpoolController()
+
+
 # Matrix products of a block `with one_thread_each: ...` use one thread, not BLAS's own.
 one_thread_each = ProcessSetting(
-    lambda: ThreadpoolController().limit(limits=1, user_api="blas"),
+    lambda: _thread_pools(len(sys.modules)).limit(limits=1, user_api="blas"),
     lambda limits: limits.restore_original_limits(),
 )
 

@@ -30,4 +30,5 @@ def texts():
 def small_tasks(monkeypatch):
     """Have several tasks where so little data would make one."""
     monkeypatch.setattr("umpteen.text.reading._BLOCK", 2**13)
+    monkeypatch.setattr("umpteen.clustering._stays_here", lambda *_: False)
     monkeypatch.setattr("umpteen.aggregated.embeddings._CHUNK_ENTRIES", 1000)

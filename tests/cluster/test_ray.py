@@ -45,26 +45,51 @@ def test_same_bits_on_threads_and_processes(name, other_processes):
         assert fitted(name) == expected(name)
 
 
+def divide(monkeypatch, rows):
+    """Have matrices stay in blocks of rows that would be small enough to be sent whole."""
+    monkeypatch.setattr("umpteen.cluster.engine._WHOLE", 0)
+    monkeypatch.setattr("umpteen.cluster.engine._LARGEST_BLOCK", 1e-4)
+    monkeypatch.setattr("umpteen.cluster.engine._ROWS", rows)
+
+
 @pytest.mark.parametrize(
-    ("n_nodes", "name"),
-    [(1, "Tagger"), *((2, name) for name in NAMES), (4, "Tagger"), (4, "Eagle")],
+    ("n_nodes", "name", "is_divided"),
+    [
+        (1, "Tagger", False),
+        (1, "LabelTree", True),
+        *((2, name, False) for name in NAMES),
+        (2, "LabelTree", True),
+        (4, "Tagger", False),
+        (4, "Eagle", False),
+        (4, "LabelTree", True),
+    ],
 )
 @pytest.mark.usefixtures("small_tasks")
-def test_same_bits_on_nodes(n_nodes, name, nodes):
+def test_same_bits_on_nodes(n_nodes, name, is_divided, nodes, monkeypatch):
     """A model that depends on the cluster it was trained on cannot be trained again."""
     nodes.grow_to(n_nodes)
+    if is_divided:
+        divide(monkeypatch, 0.0625)
     with um.cluster.ray() as engine:
         assert engine.width == n_nodes
         assert fitted(name) == expected(name)
         assert (engine.n_sent > 0) == (name != "NearestCentroid")  # it has no tasks worth the way
+        assert (engine.n_rows > 0) == is_divided
 
 
 @pytest.fixture(params=[0.0625, 0], ids=["slices", "blocks one by one"])
 def in_blocks(request, monkeypatch):
-    """Have matrices stay in blocks of rows that would be small enough to be sent whole."""
-    monkeypatch.setattr("umpteen.cluster.engine._WHOLE", 0)
-    monkeypatch.setattr("umpteen.cluster.engine._LARGEST_BLOCK", 1e-4)
-    monkeypatch.setattr("umpteen.cluster.engine._ROWS", request.param)
+    divide(monkeypatch, request.param)
+
+
+def test_short_steps_use_all_nodes(nodes):
+    """Ray may keep a whole step on one node if the step before was short."""
+    nodes.grow_to(2)
+    with um.cluster.ray() as engine:
+        for _ in range(3):
+            workers = parallel.map(pid, range(8 * engine.width))
+    assert len(set(workers)) >= engine.width
+    assert max(map(workers.count, workers)) <= 12
 
 
 @pytest.mark.parametrize("name", ["LabelTree", "Tagger"])
@@ -173,13 +198,15 @@ def test_same_bits_when_a_node_dies(after, nodes):
 def test_the_command_line_makes_the_same_model(nodes, tmp_path, capsys):
     lines = [json.dumps({"text": text, "labels": own}) for text, own in zip(*texts(), strict=True)]
     (tmp_path / "train.jsonl").write_text("\n".join(lines))
-    clusters = {"here": [], "there": ["--cluster", "auto", "--checkpoint", f"{tmp_path}/finished"]}
+    there = ["--cluster", "auto", "--checkpoint", f"{tmp_path}/finished"]
+    clusters = {"here": [], "there": there, "read there": [*there, "--stream"]}
     for name, options in clusters.items():
         with pytest.raises(SystemExit) as ended:
             main(["fit", f"{tmp_path}/train.jsonl", "-o", f"{tmp_path}/{name}", *options])
         assert ended.value.code == 0, capsys.readouterr().err
-    here, there = (um.load(tmp_path / name) for name in clusters)
-    assert here.predict_topk(texts()[0]) == there.predict_topk(texts()[0])
+    here, *others = (um.load(tmp_path / name) for name in clusters)
+    for other in others:
+        assert here.predict_topk(texts()[0]) == other.predict_topk(texts()[0])
 
 
 def test_errors_of_tasks_are_raised_as_they_are(nodes):

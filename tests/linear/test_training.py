@@ -117,6 +117,24 @@ def test_hard_negatives_come_on_top_of_all_positives(samples_of_nodes, hard_nega
         assert (visits <= positives + most).all()
 
 
+def test_nodes_above_the_leaves_learn_from_fewer_samples_if_asked(samples_of_nodes):
+    """Then the root, which would learn from all, fits into memory; leaves keep rare labels."""
+    X, Y = problem()
+    hierarchy = tree_over(X, Y)
+    leaves = hierarchy.layers()[-1]
+    assert len(hierarchy.layers()) > 2
+    train_tree(X, Y, hierarchy, solver(upper_samples=15), 1, Bar())
+    below, found = samples_with_a_label_below(Y, hierarchy), by_node(samples_of_nodes, hierarchy)
+    below[:, 0] = True
+    for node in range(hierarchy.n_nodes):
+        everyone = set(np.flatnonzero(below[:, node]))
+        assert set(found[node]) <= everyone
+        assert len(found[node]) == (len(everyone) if node in leaves else min(15, len(everyone)))
+        assert (np.diff(found[node]) > 0).all(), "in order, each once"
+    assert sum(len(found[node]) == 15 for node in range(leaves.start)) > 1
+    assert found[0].max() > 30, "not the first ones"
+
+
 def test_hard_negatives_are_the_nodes_that_the_layers_above_like_best(samples_of_nodes):
     X, Y = problem()
     hierarchy = tree_over(X, Y, branching=12, max_leaf=4)

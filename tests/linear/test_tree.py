@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umpteen.errors import MemoryBudgetError
 from umpteen.kernels.beam import _add_chunk
 from umpteen.kernels.simd import WIDTH
 from umpteen.kernels.topk import frozen_csr
@@ -123,10 +122,3 @@ def test_the_index_finds_features_wherever_they_stand(n_features, data):
 def test_widths_are_those_of_the_root_and_of_the_widest_node_below():
     assert random_tree(random_hierarchy(30, 6, 5), 4).widths == (6, 5)
     assert random_tree(random_hierarchy(3, 6, 5), 4).widths == (3, 1)
-
-
-def test_a_tree_too_large_for_its_index_says_what_to_change():
-    chunk = chunk_of(np.ones((1, 2), np.float32), np.zeros(2, np.float32))
-    huge = chunk._replace(child=np.broadcast_to(np.uint8(0), 2**31))
-    with pytest.raises(MemoryBudgetError, match="prune"):
-        assemble(random_hierarchy(2, 2, 5), [huge], 1)

@@ -1,7 +1,7 @@
 """Embeddings of labels that are known only per group (Algorithm 1 of EAGLE)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -108,6 +108,7 @@ def label_views(
 
     Labels whose samples add up to nothing have zeros there, and come again at the end.
     """
+    problem = replace(problem, features=problem.X)  # one of both is enough to send
     arrays = _arrays(problem, search.background)
     n_samples, n_features = problem.X.shape
     scratch = parallel.PerThread(partial(_scratch, n_features, n_samples))

@@ -62,6 +62,14 @@ def fit(
             help="With --cluster: keep finished tasks there, to go on if this command is killed.",
         ),
     ] = None,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Leave texts in their files, to save memory. With --cluster, workers read them, "
+            "and all machines must see the files under the same paths.",
+        ),
+    ] = False,
     json: Json = None,
 ) -> None:
     """Train a model on labelled texts, and save it in a folder.
@@ -92,12 +100,15 @@ def fit(
     refuse_alone(group, group_labels)
     if checkpoint is not None and cluster is None:
         raise UsageError("--checkpoint needs --cluster, such as --cluster local")
+    if stream and group is not None:
+        raise UsageError("--stream needs labels of single texts: leave out --group, or --stream")
     started = time.perf_counter()
-    samples: Samples | GroupedTexts = (
-        reading.read_labelled(files)
-        if group is None
-        else read_grouped(files, reading, group, group_labels)
-    )
+    with on_cluster(cluster if stream else None, checkpoint if stream else None):
+        samples: Samples | GroupedTexts = (
+            reading.read_labelled(files, streamed=stream)
+            if group is None
+            else read_grouped(files, reading, group, group_labels)
+        )
     note_compiling(OF_FIT)
     classifier = new_classifier(samples.texts is not None, trees, prune, max_memory, seed, jobs)
     if isinstance(samples, Samples) and samples.texts is None:

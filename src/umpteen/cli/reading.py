@@ -52,7 +52,7 @@ class Reading:
     def read(self, path: Path | list[Path], **more: Any) -> "Samples":
         """Read all samples of a file, of several files or of those that match a glob pattern."""
         from umpteen import data
-        from umpteen.cluster.offline_shards import check_numbering
+        from umpteen.data.finding import check_numbering
         from umpteen.data.samples import join_samples
 
         files = expanded(path if isinstance(path, list) else [path])
@@ -63,9 +63,12 @@ class Reading:
         ]
         return join_samples(files_read)
 
-    def read_labelled(self, path: Path | list[Path]) -> "Samples":
-        """Read all samples of a file, or of several; they must have labels."""
-        samples = self.read(path)
+    def read_labelled(self, path: Path | list[Path], *, streamed: bool = False) -> "Samples":
+        """Read all samples of a file, or of several; they must have labels.
+
+        If they are `streamed`, texts stay in their files, and tasks read them there.
+        """
+        samples = self._surveyed(path) if streamed else self.read(path)
         if len(samples) == 0:
             raise UsageError(f"{named(path)} has no texts: expected {self._expected(path)}")
         if samples.labels is None and samples.Y is None:
@@ -74,6 +77,14 @@ class Reading:
                 "of their column with --labels-column"
             )
         return samples
+
+    def _surveyed(self, path: Path | list[Path]) -> "Samples":
+        from umpteen.data import read_shards
+
+        files = path if isinstance(path, list) else [path]
+        if any(map(is_stdin, files)):
+            raise UsageError("--stream reads files several times, and - (stdin) is none")
+        return read_shards(files, format=self.format, **self.options)
 
     def _expected(self, path: Path | list[Path]) -> str:
         """Describe the lines of a file, in the format of the first."""
@@ -100,7 +111,7 @@ class Reading:
 
 def expanded(files: list[Path]) -> list[Path]:
     """Return the files that are named or match a pattern; stdin and single names as they are."""
-    from umpteen.cluster.offline_shards import find_files, is_pattern
+    from umpteen.data.finding import find_files, is_pattern
 
     if any(map(is_stdin, files)) and len(files) > 1:
         raise UsageError("- (stdin) cannot be combined with other files")

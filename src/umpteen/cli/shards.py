@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def is_folder(output: str | None, files: list[Path]) -> bool:
     """Return whether an output is a folder: by its slash, or since it is one, or for many files."""
-    from umpteen.cluster.offline_shards import is_pattern
+    from umpteen.data.finding import is_pattern
 
     if output is None or is_stdin(files[0]):
         return False

@@ -64,7 +64,9 @@ class RayEngine:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        self._task = ray.remote(num_cpus=1, max_retries=_RETRIES)(work)
+        self._task = ray.remote(num_cpus=1, max_retries=_RETRIES, scheduling_strategy="SPREAD")(
+            work
+        )
         self._stored: dict[str, Any] = {}  # what the latest step has in the store, by its digest
         self._n_blocks: dict[tuple[Any, ...], int] = {}
         self.n_sent = self.n_received = self.n_rows = self.most_held = 0

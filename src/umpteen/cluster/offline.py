@@ -24,7 +24,8 @@ from umpteen.cluster.offline_answers import (
     answer_shard,
 )
 from umpteen.cluster.offline_ledger import Ledger, input_identity
-from umpteen.cluster.offline_shards import Inputs, Shard, check_numbering, find_shards
+from umpteen.cluster.offline_shards import Shard, find_shards
+from umpteen.data.finding import Inputs, check_numbering
 from umpteen.data.samples import Samples
 from umpteen.errors import DataFormatError, ParameterError, ShardsError
 from umpteen.progress import Verbose, progress_bar

@@ -116,4 +116,4 @@ def digest(*pieces: bytes | Bytes) -> str:
 
 
 def _hashed(block: memoryview) -> bytes:
-    return hashlib.blake2b(block, digest_size=16).digest()
+    return hashlib.sha256(block).digest()  # twice as fast as others where processors help

@@ -9,6 +9,7 @@ from umpteen.data.image_files import read_image_folder
 from umpteen.data.label_vocabulary import Concept, LabelVocabulary
 from umpteen.data.loading import load, names
 from umpteen.data.samples import Samples
+from umpteen.data.shards import read_shards
 from umpteen.data.synthetic import make_extreme
 from umpteen.data.vocabularies import read_vocabulary
 
@@ -28,6 +29,7 @@ __all__ = [
     "read_annif",
     "read_image_folder",
     "read_label_texts",
+    "read_shards",
     "read_vocabulary",
     "stream",
     "write",

@@ -13,6 +13,9 @@ _MOST_TOGETHER = 512  # samples whose features are looked up together
 _SPARSE = 16  # at a node with fewer than one sample in so many, each is looked up by itself
 
 
+Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+
 class TreeArrays(NamedTuple):
     """A trained tree as the kernels see it.
 
@@ -26,20 +29,21 @@ class TreeArrays(NamedTuple):
     `entry[r]` to `entry[r + 1]` of `child` (counted from the chunk's first) and `weight`, a
     whole number in units of `chunk_scale[c]`. Row
     `buckets[chunk_bucket[c] + (f >> chunk_shift[c])]` is where feature `f` would stand at the
-    earliest.
+    earliest. Offsets (`chunk_row`, `chunk_bucket`, `buckets`, `entry`) have 64 bits in a tree that
+    needs them, and 32 in others.
     """
 
     first_child: npt.NDArray[np.int32]
     label_order: npt.NDArray[np.int32]
     node_chunk: npt.NDArray[np.int32]
     chunk_child: npt.NDArray[np.int32]
-    chunk_row: npt.NDArray[np.int32]
-    chunk_bucket: npt.NDArray[np.int32]
+    chunk_row: Offsets
+    chunk_bucket: Offsets
     chunk_shift: npt.NDArray[np.int32]
     chunk_scale: npt.NDArray[np.float32]
-    buckets: npt.NDArray[np.int32]
+    buckets: Offsets
     feature: npt.NDArray[np.int32]
-    entry: npt.NDArray[np.int32]
+    entry: Offsets
     child: npt.NDArray[np.uint8]
     weight: npt.NDArray[np.int16]
     bias: npt.NDArray[np.float32]
@@ -74,7 +78,7 @@ def _add_chunk(indices, data, tree, chunk, margins):
             if features[row] >= wanted:
                 if features[row] == wanted:
                     value = data[position] * scale
-                    for entry in range(np.uint32(ends[row]), np.uint32(ends[row + 1])):
+                    for entry in range(np.uint64(ends[row]), np.uint64(ends[row + 1])):
                         margins[children[entry]] += value * np.float32(weights[entry])
                 break
 
@@ -88,7 +92,7 @@ def _add_chunk_by_table(indices, data, tree, chunk, row_of, margins):
         row = row_of[indices[position]]
         if row > 0:
             value = data[position] * scale
-            for entry in range(np.uint32(ends[row - 1]), np.uint32(ends[row])):
+            for entry in range(np.uint64(ends[row - 1]), np.uint64(ends[row])):
                 margins[children[entry]] += value * np.float32(weights[entry])
 
 
@@ -106,12 +110,12 @@ class Lookups(NamedTuple):
     slot: npt.NDArray[np.int64]
     start: npt.NDArray[np.int64]
     feature: npt.NDArray[np.int32]
-    low: npt.NDArray[np.int32]
-    high: npt.NDArray[np.int32]
+    low: Offsets
+    high: Offsets
 
 
 @inlined
-def new_lookups(indptr, indices, first_row, n):
+def new_lookups(indptr, indices, first_row, n, tree):
     """Return the lookups of `n` samples; empty ones if these are too few or too many."""
     first = indptr[first_row]
     size = indptr[first_row + n] - first if 1 < n <= _MOST_TOGETHER else 0
@@ -125,8 +129,8 @@ def new_lookups(indptr, indices, first_row, n):
         place[i] += first
     return Lookups(
         place, owner, np.empty(size, np.int64), np.empty(size, np.int64),
-        np.empty(size + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.int32),
-        np.empty(size, np.int32),
+        np.empty(size + 1, np.int64), np.empty(size, np.int32),
+        np.empty(size, tree.buckets.dtype), np.empty(size, tree.buckets.dtype),
     )  # fmt: skip
 
 
@@ -178,7 +182,7 @@ def _add_chunk_to_all(indices, data, lookups, n_members, tree, chunk, left, cand
     for i in range(n_wanted):
         row = low[i]
         if row >= 0:
-            first, last = np.uint32(ends[row]), np.uint32(ends[row + 1])
+            first, last = np.uint64(ends[row]), np.uint64(ends[row + 1])
             for each in range(start[i], start[i + 1]):
                 value, slot = data[member[each]] * scale, slots[each]
                 for entry in range(first, last):
@@ -284,8 +288,8 @@ def beam_search(
     the children of a node.
     """
     n = last_row - first_row
-    row_of = np.zeros(n_features if n > 1 else 0, np.int32)
-    lookups = new_lookups(indptr, indices, first_row, n)
+    row_of = np.zeros(n_features if n > 1 else 0, tree.buckets.dtype)
+    lookups = new_lookups(indptr, indices, first_row, n, tree)
     first_child, label_order, log_trust = tree.first_child, tree.label_order, tree.log_trust
     n_nodes = len(first_child) - 1
     nodes = np.zeros((n, 1), np.int32)

@@ -62,8 +62,8 @@ def score_paths(
     """
     n_layers, n_entries = len(paths) - 1, paths.shape[1]
     logs = np.zeros(n_entries, np.float32)
-    row_of = np.zeros(n_features if len(starts) > 2 else 0, np.int32)
-    lookups = new_lookups(indptr, indices, first_row, len(starts) - 1)
+    row_of = np.zeros(n_features if len(starts) > 2 else 0, tree.buckets.dtype)
+    lookups = new_lookups(indptr, indices, first_row, len(starts) - 1, tree)
     for layer in range(n_layers):
         weight = np.float32(1) if layer == n_layers - 1 else np.float32(path_weight)
         _step(

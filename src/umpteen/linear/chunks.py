@@ -1,16 +1,16 @@
 """The weights of a tree in chunks, each with a few children of one node."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from umpteen.errors import MemoryBudgetError
 from umpteen.kernels.simd import WIDTH
-from umpteen.linear.tree import FloatArray, IntArray, Tree
+from umpteen.linear.tree import FloatArray, IntArray, LongArray, Tree
 from umpteen.trees import Hierarchy
 
+_MOST_32 = 2**31 - 1  # a larger tree has offsets of 64 bits
 MAX_CHUNK = 128  # children whose weights stand together; must fit the 8 bits of `child`
 
 
@@ -69,26 +69,25 @@ def plan_chunks(first_child: IntArray) -> ChunkPlan:
 
 def join(hierarchy: Hierarchy, node_chunk: IntArray, chunks: Sequence[Packed]) -> Tree:
     """Return one tree out of chunks in the order of their children, `node_chunk` by node."""
-    n_entries = sum(len(chunk.child) for chunk in chunks)
-    if n_entries > np.iinfo(np.int32).max:
-        raise MemoryBudgetError(
-            f"a tree with {n_entries:,} weights is too large; raise `prune` or `max_leaf`"
-        )
-    first_row = _ends([len(chunk.feature) for chunk in chunks])
-    first_entry = _ends([len(chunk.child) for chunk in chunks])
-    entries = [chunk.entry[:-1] + first for chunk, first in zip(chunks, first_entry, strict=False)]
-    buckets = [chunk.buckets + first for chunk, first in zip(chunks, first_row, strict=False)]
+    offsets = [
+        _offsets([len(getattr(chunk, name)) for chunk in chunks])
+        for name in ("feature", "child", "buckets")
+    ]
+    kind: Any = np.int64 if max(each[-1] for each in offsets) > _MOST_32 else np.int32
+    rows, entries, buckets = (each.astype(kind) for each in offsets)
+    entry = [chunk.entry[:-1] + first for chunk, first in zip(chunks, entries, strict=False)]
+    within = [chunk.buckets + first for chunk, first in zip(chunks, rows, strict=False)]
     return Tree(
         hierarchy=hierarchy,
         node_chunk=node_chunk,
         chunk_child=_ends([len(chunk.bias) for chunk in chunks]) + np.int32(1),
-        chunk_row=first_row,
-        chunk_bucket=_ends([len(bucket) for bucket in buckets]),
+        chunk_row=rows,
+        chunk_bucket=buckets,
         chunk_shift=np.array([chunk.shift for chunk in chunks], np.int32),
         chunk_scale=np.array([chunk.scale for chunk in chunks], np.float32),
-        buckets=np.concatenate(buckets).astype(np.int32),
+        buckets=np.concatenate(within).astype(kind),
         feature=np.concatenate([chunk.feature for chunk in chunks]),
-        entry=np.append(np.concatenate(entries), first_entry[-1]).astype(np.int32),
+        entry=np.append(np.concatenate(entry), entries[-1]).astype(kind),
         child=np.concatenate([chunk.child for chunk in chunks]),
         weight=np.concatenate([chunk.weight for chunk in chunks]),
         bias=np.concatenate([chunk.bias for chunk in chunks]),
@@ -196,15 +195,21 @@ def _chunk_of(tree: Tree, chunk: int) -> Packed:
     entries = slice(entry[0], entry[-1])
     return Packed(
         feature=tree.feature[first_row:last_row],
-        entry=entry - entry[0],
+        entry=(entry - entry[0]).astype(np.int32),
         child=tree.child[entries],
         weight=tree.weight[entries],
         scale=tree.chunk_scale[chunk],
         bias=tree.bias[tree.chunk_child[chunk] - 1 : tree.chunk_child[chunk + 1] - 1],
         shift=int(tree.chunk_shift[chunk]),
-        buckets=tree.buckets[tree.chunk_bucket[chunk] : tree.chunk_bucket[chunk + 1]] - first_row,
+        buckets=(
+            tree.buckets[tree.chunk_bucket[chunk] : tree.chunk_bucket[chunk + 1]] - first_row
+        ).astype(np.int32),
     )
 
 
 def _ends(lengths: Sequence[int]) -> IntArray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return _offsets(lengths).astype(np.int32)
+
+
+def _offsets(lengths: Sequence[int]) -> LongArray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)

@@ -390,6 +390,7 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
             max_epochs=int(recipe.max_epochs),
             prune=float(self.prune),
             hard_negatives=int(recipe.hard_negatives),
+            upper_samples=recipe.upper_samples,
             seed=seed,
         )
 

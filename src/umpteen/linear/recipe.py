@@ -26,6 +26,9 @@ class TreeRecipe(Recipe):
     hard_negatives : number of nodes per sample that learn from it as a negative, although none of
         its labels is below them: those that the layers above score best. With 0, a node learns
         only from samples with a label below it.
+    upper_samples : maximum number of samples that a node above the leaves learns from; of more,
+        so many are drawn at random. The root learns from all samples otherwise, which takes most
+        of the memory of a task, and with many millions most of the time.
     path_weight : power of the path's probabilities in the score of a label.
     trust : whether to lower the scores of labels that were often wrong in training.
     label_text_share : share of the label features in the vectors that the tree is built from; the
@@ -45,12 +48,14 @@ class TreeRecipe(Recipe):
     trust: bool = True
     label_text_share: float = 0.3
     label_text_weight: float | str = "auto"
+    upper_samples: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions({"squared_hinge", "logistic"})],
         "tolerance": [Interval(Real, 0, None, closed="neither")],
         "max_epochs": [Interval(Integral, 1, 10_000, closed="both")],
         "hard_negatives": [Interval(Integral, 0, None, closed="left")],
+        "upper_samples": [Interval(Integral, 1, None, closed="left"), None],
         "path_weight": [_NOT_NEGATIVE],
         "trust": ["boolean"],
         "label_text_share": [Interval(Real, 0, 1, closed="both")],

@@ -12,7 +12,7 @@ from umpteen import parallel
 from umpteen.errors import MemoryBudgetError
 from umpteen.kernels.simd import WIDTH
 from umpteen.linear.chunks import Chunk, plan_chunks
-from umpteen.linear.training import ChunkTrainer, Solver, memberships
+from umpteen.linear.training import ChunkTrainer, Solver, memberships, some
 from umpteen.trees import Hierarchy
 
 _CHUNKS_TRIED = 16  # per layer
@@ -103,6 +103,8 @@ def _try_layer(
     tried = chunks[:: -(-len(chunks) // _CHUNKS_TRIED)]
     trainer = ChunkTrainer(X, solver)
     samples = [_samples(X, above, plan.chunk_node[chunk], nodes, solver) for chunk in tried]
+    if solver.upper_samples is not None and nodes.stop < hierarchy.n_nodes:
+        samples = [some(own, solver.upper_samples, solver.seed) for own in samples]
     start = time.perf_counter()
     trained = [
         trainer.train(X, member, rows, *plan.bounds(chunk), int(chunk))

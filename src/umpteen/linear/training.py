@@ -44,6 +44,7 @@ class Solver:
     prune: float
     hard_negatives: int
     seed: int
+    upper_samples: int | None = None
 
 
 _ROUNDING = 1e-4  # rows of unit length in float32 are that long but for this
@@ -108,7 +109,7 @@ def train_tree(
                 upper_hierarchy(hierarchy, nodes), plan.node_chunk[: nodes.start + 1], chunks
             )
             reached = reached + sent_to(above, X, solver, n_jobs)
-        samples = columns_of(reached)
+        samples = learned_from(reached, hierarchy, nodes, solver)
         tasks = [
             OnRows(samples[plan.chunk_node[chunk] - nodes.start], (*plan.bounds(chunk), chunk))
             for chunk in range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
@@ -119,6 +120,34 @@ def train_tree(
         reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
     tree = join(hierarchy, plan.node_chunk, chunks)
     return tree, None if validation is None else join(hierarchy, plan.node_chunk, trial)
+
+
+def learned_from(
+    reached: csr_matrix, hierarchy: Hierarchy, nodes: range, solver: Solver
+) -> list[npt.NDArray[np.int32]]:
+    """Return the samples that each node of a layer learns from, ascending.
+
+    Above the leaves, where each child stands for many labels, at most `upper_samples` of those that
+    reach it.
+    """
+    samples = columns_of(reached)
+    if solver.upper_samples is None or nodes.stop == hierarchy.n_nodes:
+        return samples
+    return [
+        some(own, solver.upper_samples, solver.seed + node)
+        for node, own in zip(nodes, samples, strict=True)
+    ]
+
+
+def some(samples: npt.NDArray[np.int32], most: int, seed: int) -> npt.NDArray[np.int32]:
+    """Return at most so many samples, in order, drawn at random.
+
+    >>> some(np.array([3, 5, 8, 9], np.int32), 2, seed=0)
+    array([8, 9], dtype=int32)
+    """
+    if len(samples) <= most:
+        return samples
+    return np.sort(np.random.default_rng(seed).choice(samples, most, replace=False))
 
 
 def _train_chunks(

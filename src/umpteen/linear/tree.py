@@ -14,6 +14,7 @@ from umpteen.storage import Given, Index, Offsets, Shape, Sizes, Within, is_risi
 from umpteen.trees import Hierarchy
 
 IntArray = npt.NDArray[np.int32]
+LongArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 
 
@@ -25,13 +26,13 @@ class Tree:
     hierarchy: Annotated[Hierarchy, Given("labels", "placed")]
     node_chunk: Annotated[IntArray, Shape("nodes + 1"), Offsets("chunks")]
     chunk_child: Annotated[IntArray, Shape("chunks + 1")]
-    chunk_row: Annotated[IntArray, Shape("chunks + 1"), Offsets("rows")]
-    chunk_bucket: Annotated[IntArray, Shape("chunks + 1"), Offsets("buckets")]
+    chunk_row: Annotated[IntArray | LongArray, Shape("chunks + 1"), Offsets("rows")]
+    chunk_bucket: Annotated[IntArray | LongArray, Shape("chunks + 1"), Offsets("buckets")]
     chunk_shift: Annotated[IntArray, Shape("chunks"), Within(0, 31)]
     chunk_scale: Annotated[FloatArray, Shape("chunks"), Within(0, 1e30)]
-    buckets: Annotated[IntArray, Shape("buckets")]
+    buckets: Annotated[IntArray | LongArray, Shape("buckets")]
     feature: Annotated[IntArray, Shape("rows"), Index("features")]
-    entry: Annotated[IntArray, Shape("rows + 1")]
+    entry: Annotated[IntArray | LongArray, Shape("rows + 1")]
     child: Annotated[npt.NDArray[np.uint8], Shape("entries")]
     weight: Annotated[npt.NDArray[np.int16], Shape("entries")]
     bias: Annotated[FloatArray, Shape("children")]
@@ -62,8 +63,8 @@ class Tree:
         )
 
     def _entries_fit(self) -> bool:
-        """Whether each chunk's entries are of its own children; offsets have 32 bits, no sign."""
-        entry = self.entry.view(np.uint32)
+        """Whether each chunk's entries are of its own children."""
+        entry = self.entry
         if entry[0] != 0 or entry[-1] != len(self.child) or not is_rising(entry):
             return False
         begin, end = entry[self.chunk_row[:-1]], entry[self.chunk_row[1:]]

@@ -13,7 +13,7 @@ from umpteen.linear.search import Search
 from umpteen.linear.training import (
     ChunkTrainer,
     Solver,
-    columns_of,
+    learned_from,
     memberships,
     sent_to,
 )
@@ -96,7 +96,7 @@ def refit_labels(
         if nodes.start and solver.hard_negatives:
             above = upper_tree(tree, nodes, chunks)
             reached = reached + sent_to(above, X, solver, search.n_jobs)
-        samples = columns_of(reached)
+        samples = learned_from(reached, hierarchy, nodes, solver)
         touched = _touched(tree, concerned, nodes)
         tasks = [
             OnRows(samples[each.node - nodes.start], (each.numbers, each.chunk)) for each in touched

@@ -11,6 +11,7 @@ from umpteen.base import Estimates, ExtremeClassifier, is_able
 from umpteen.errors import LabelsError, ParameterError
 from umpteen.linear import LabelTree
 from umpteen.progress import compile_line
+from umpteen.shards import Texts, check_text_source
 from umpteen.splitting import validation_split
 from umpteen.tagger.calibration import RANKS, calibrated
 from umpteen.tagger.described_labels import DescribedLabels
@@ -37,11 +38,11 @@ def fit_labelled(
     word_vectors: Callable[[list[str]], Any] | None,
 ) -> State:
     """Return what `Tagger.fit` learns from texts with labels."""
-    texts = check_texts(texts)
+    texts = check_text_source(texts)
     lists = check_label_lists(labels, len(texts))
     classifier, seed = new_classifier(tagger), tagger.random_state
     described = DescribedLabels.of(label_texts, vocabulary, lists, classifier)
-    if texts and not any(lists):
+    if len(texts) and not any(lists):
         raise LabelsError(
             "no text has a label, so there is nothing to learn; expected a list of label "
             "names for each text"
@@ -76,14 +77,14 @@ def fit_labelled(
 
 def new_state(
     tagger: "Tagger",
-    texts: list[str],
+    texts: Texts,
     X: csr_matrix,
     Y: csr_matrix,
     described: DescribedLabels,
     **learned: Any,
 ) -> State:
     """Return what a tagger knows after `fit`: samples with their labels, and what it learned."""
-    kept = list(texts) if tagger.keep_texts else None  # lists of callers may change
+    kept = texts if tagger.keep_texts else None
     return State(
         label_names=described.labels,
         label_counts=np.bincount(Y.indices, minlength=Y.shape[1]),
@@ -119,7 +120,7 @@ def new_classifier(tagger: "Tagger") -> ExtremeClassifier:
 
 def choose(
     tagger: "Tagger",
-    texts: list[str],
+    texts: Texts,
     lists: list[list[str]],
     classifier: Any,
     described: DescribedLabels,

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
+from umpteen.shards import Texts, texts_at
 from umpteen.storage import Shape, storable
 
 
@@ -23,21 +24,19 @@ class Replay:
     texts: Annotated[list[str], Shape("samples")] | None = None
 
     @classmethod
-    def drawn(
-        cls, X: csr_matrix, Y: csr_matrix, texts: list[str] | None, most: int, seed: int
-    ) -> Self:
+    def drawn(cls, X: csr_matrix, Y: csr_matrix, texts: Texts | None, most: int, seed: int) -> Self:
         """Draw at most that many samples: half with the rarest labels, half at random."""
-        return cls(X, Y, texts).redrawn(most, seed, np.bincount(Y.indices, minlength=Y.shape[1]))
+        rows = _drawn(Y, most, seed, np.bincount(Y.indices, minlength=Y.shape[1]))
+        if rows is None:  # lists of callers may change
+            return cls(X, Y, None if texts is None else list(texts))
+        return cls(X[rows], Y[rows], None if texts is None else texts_at(texts, rows))
 
     def redrawn(self, most: int, seed: int, counts: npt.NDArray[np.int64]) -> Self:
         """Draw once more where more came; `counts` has how many samples each label has in all."""
-        if most >= len(self):
+        rows = _drawn(self.Y, most, seed, counts)
+        if rows is None:
             return self
-        random = np.random.default_rng(seed).permutation(len(self))
-        rare = random[np.argsort(_rarest_label(self.Y, counts)[random], kind="stable")][: most // 2]
-        others = random[~np.isin(random, rare)][: most - len(rare)]
-        rows = np.sort(np.append(rare, others))
-        texts = None if self.texts is None else [self.texts[row] for row in rows]
+        texts = None if self.texts is None else texts_at(self.texts, rows)
         return replace(self, X=self.X[rows], Y=self.Y[rows], texts=texts)
 
     def __len__(self) -> int:
@@ -86,6 +85,18 @@ class Replay:
         similarity = product / np.maximum(self._lengths, np.finfo(np.float32).tiny)
         order = np.argsort(-similarity, kind="stable")[:k]
         return [(int(row), float(similarity[row])) for row in order if similarity[row] > 0]
+
+
+def _drawn(
+    Y: csr_matrix, most: int, seed: int, counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64] | None:
+    """Rows with the rarest labels and others at random, ascending; None if there are no more."""
+    if most >= Y.shape[0]:
+        return None
+    random = np.random.default_rng(seed).permutation(Y.shape[0])
+    rare = random[np.argsort(_rarest_label(Y, counts)[random], kind="stable")][: most // 2]
+    others = random[~np.isin(random, rare)][: most - len(rare)]
+    return np.sort(np.append(rare, others))
 
 
 def _row_keys(X: csr_matrix) -> list[bytes]:

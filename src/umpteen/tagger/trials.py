@@ -13,6 +13,7 @@ from sklearn.base import clone
 from umpteen.base import TopK
 from umpteen.linear import LabelTree
 from umpteen.metrics import ndcg_at_k
+from umpteen.shards import Texts, lengths_of, texts_at
 from umpteen.splitting import learned_labels, validation_split
 from umpteen.tagger.described_labels import FEWEST_TEXTS, DescribedLabels
 from umpteen.tagger.label_names import LabelNames
@@ -49,9 +50,7 @@ class Trials:
     scores: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def drawn(
-        cls, language: str | None, texts: list[str], lists: list[list[str]], seed: int
-    ) -> Self:
+    def drawn(cls, language: str | None, texts: Texts, lists: list[list[str]], seed: int) -> Self:
         """Draw texts, unless no language is wanted or there are too few to choose by."""
         if language is None or len(texts) < FEWEST_TEXTS:
             return cls(language, [], [], [], seed)
@@ -59,10 +58,11 @@ class Trials:
         if language == "auto":
             unspaced = unspaced_language(texts)
             languages = main_languages(texts) if unspaced is None else [unspaced]
-        rows = _drawn(texts, seed)
-        if not any(_WORD.search(texts[i]) for i in rows):
+        rows = _drawn(lengths_of(texts), seed)
+        drawn = texts_at(texts, rows)
+        if not any(map(_WORD.search, drawn)):
             return cls(language, [], [], [], seed)
-        return cls(language, [texts[i] for i in rows], [lists[i] for i in rows], languages, seed)
+        return cls(language, drawn, [lists[i] for i in rows], languages, seed)
 
     def best_vectorizer(self, spare: int) -> Vectorizer:
         """Return the vectorizer for these texts.
@@ -126,13 +126,13 @@ def _quality(top: TopK, Y: csr_matrix, split: npt.NDArray[np.bool_]) -> float:
     return float(ndcg_at_k(learned_labels(Y, split)[0], top, _K))
 
 
-def _drawn(texts: list[str], seed: int) -> npt.NDArray[Any]:
+def _drawn(lengths: npt.NDArray[np.integer], seed: int) -> npt.NDArray[Any]:
     """Some texts, in order: neighbours may be near copies, so whole stretches are drawn."""
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    n = int(min(_MOST_TEXTS, len(texts), len(texts) * _CHARACTERS / max(1, lengths.sum())))
-    n = max(n, min(len(texts), FEWEST_TEXTS))
+    n_texts = len(lengths)
+    n = int(min(_MOST_TEXTS, n_texts, n_texts * _CHARACTERS / max(1, lengths.sum())))
+    n = max(n, min(n_texts, FEWEST_TEXTS))
     stretch = 40
-    starts = np.random.default_rng(seed).permutation(-(-len(texts) // stretch))
+    starts = np.random.default_rng(seed).permutation(-(-n_texts // stretch))
     chosen = np.sort(starts[: -(-n // stretch)])
     rows = (chosen[:, None] * stretch + np.arange(stretch)).ravel()
-    return rows[rows < len(texts)]
+    return rows[rows < n_texts]

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from umpteen.base import StartsFromTokenVectors, is_able
 from umpteen.errors import FeaturesError, ParameterError
 from umpteen.linear import NameFeatures
+from umpteen.shards import Texts
 from umpteen.text import Vectorizer
 from umpteen.text.vocabulary import Vocabulary
 from umpteen.validation import as_csr, check_features
@@ -19,7 +20,7 @@ from umpteen.validation import as_csr, check_features
 
 def read_texts(
     vectorizer: Any,
-    texts: list[str],
+    texts: Texts,
     own_texts: list[str] | None,
     names: list[list[str]] | None = None,
 ) -> tuple[csr_matrix, dict[str, Any]]:

@@ -261,6 +261,9 @@ class Morphology:
 PLAIN = Morphology("words", [""])  # each word stands for itself
 
 
+Votes = dict[str, Counter[str]]  # for the language of each word; empty if there is one language
+
+
 def words_of(
     blocks: Iterable[list[str]], languages: list[str], stop_words: Table
 ) -> dict[str, str]:
@@ -269,10 +272,18 @@ def words_of(
     In a corpus of several languages, it is the language of most texts that have the word; texts in
     none of them count only for words that no others have.
     """
+    return elected([votes_of(blocks, languages, stop_words)], languages)
+
+
+def votes_of(blocks: Iterable[list[str]], languages: list[str], stop_words: Table) -> Votes:
+    """Return the different words of texts in order, and how many texts of each language have it."""
+    votes: Votes = {}
     if len(languages) == 1:
-        each = (PLAIN.read(texts, stop_words, spell=True)[1] for texts in blocks)
-        return {word: languages[0] for _, lines in each for word in spelled(lines)}
-    votes: dict[str, Counter[str]] = {}
+        none: Counter[str] = Counter()
+        for texts in blocks:
+            _, lines = PLAIN.read(texts, stop_words, spell=True)[1]
+            votes |= dict.fromkeys(spelled(lines), none)
+        return votes
     number_of = {code: number for number, code in enumerate(languages)}
     voted = [*((code, 1) for code in languages), (languages[0], 0)]
     for texts in blocks:
@@ -280,7 +291,20 @@ def words_of(
         for word, number, n_texts in _words_by_language(texts, np.array(of_texts), stop_words):
             code, weight = voted[number]
             votes.setdefault(word, Counter())[code] += n_texts * weight
-    return {word: max(sorted(found), key=found.__getitem__) for word, found in votes.items()}
+    return votes
+
+
+def elected(votes: list[Votes], languages: list[str]) -> dict[str, str]:
+    """Return the language of each word that some texts, and then others, voted on."""
+    if len(languages) == 1:
+        return {word: languages[0] for each in votes for word in each}
+    together: Votes = {}
+    for each in votes:
+        for word, found in each.items():
+            total = together.setdefault(word, Counter())
+            for code, n in found.items():  # `update` would do, but for counts of zero
+                total[code] += n
+    return {word: max(sorted(found), key=found.__getitem__) for word, found in together.items()}
 
 
 def _words_by_language(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from umpteen.kernels.compiling import frozen
 from umpteen.kernels.hashing import index
 from umpteen.kernels.tokens import number_new_words, read_words
+from umpteen.shards import Texts, TextShards, batches_of
 from umpteen.text.letters import letters
 from umpteen.validation import check_texts
 
@@ -39,6 +40,20 @@ def blocks(texts: list[str]) -> list[list[str]]:
     inner = np.searchsorted(ends, np.arange(1, n_blocks) * int(ends[-1]) // n_blocks)
     cuts = sorted({0, *inner.tolist(), len(texts)})
     return [texts[start:end] for start, end in pairwise(cuts)]
+
+
+def tasks_of(texts: Texts) -> list[Any]:
+    """Return what tasks read, in order: blocks of a list, or the sources of shards."""
+    return list(texts.sources) if isinstance(texts, TextShards) else blocks(texts)
+
+
+def blocks_of(task: Any) -> Iterator[list[str]]:
+    """Yield the blocks of texts that one of `tasks_of` has."""
+    if isinstance(task, list):
+        yield task
+        return
+    for batch in batches_of(task):
+        yield from blocks(batch)
 
 
 def utf8(texts: list[str]) -> Encoded:

@@ -17,11 +17,37 @@ from umpteen.kernels.compiling import frozen
 from umpteen.kernels.hashing import places
 from umpteen.kernels.ngrams import count_texts
 from umpteen.kernels.tfidf import weigh_texts
+from umpteen.shards import Texts, TextShards, TextSource, check_text_source
 from umpteen.storage import Shape, Size, Sizes, Within, storable
 from umpteen.text.languages import UNSPACED, check_language, main_languages
-from umpteen.text.morphology import FORMS, PLAIN, Morphology, as_lines, words_of
-from umpteen.text.reading import EMPTY, Table, blocks, hash_words, stop_table, table_faults
-from umpteen.text.vocabulary import Counts, Spelled, Vocabulary
+from umpteen.text.morphology import (
+    FORMS,
+    PLAIN,
+    Morphology,
+    Votes,
+    as_lines,
+    elected,
+    votes_of,
+    words_of,
+)
+from umpteen.text.reading import (
+    EMPTY,
+    Table,
+    blocks,
+    blocks_of,
+    hash_words,
+    stop_table,
+    table_faults,
+    tasks_of,
+)
+from umpteen.text.vocabulary import (
+    Counts,
+    Spelled,
+    Vocabulary,
+    counts_together,
+    gathered,
+    spelled_together,
+)
 from umpteen.validation import N_JOBS, check_parameters, check_texts
 
 _FEWEST_HASHED = 2  # one half for words, one for longer n-grams
@@ -165,14 +191,14 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def fit(self, texts: Any, y: Any = None) -> Self:
         """Learn the vocabulary and the idf of each feature; `y` is ignored."""
         self._check_parameters()
-        texts = check_texts(texts)
-        if not texts:
+        texts = check_text_source(texts)
+        if len(texts) == 0:
             raise FeaturesError("there are no texts to learn words from: the list is empty")
         stops = stop_table(self.stop_words)
         morphology, names = self._learn_forms(texts, stops)
         shared = (morphology or PLAIN, stops, self._longest, self.hashing or 0)
-        found = parallel.map(_counted, blocks(texts), shared, n_jobs=self.n_jobs)
-        counts, spelled = map(list, zip(*found, strict=True))
+        found = parallel.stream(_counted, tasks_of(texts), shared, n_jobs=self.n_jobs)
+        counts, spelled = gathered(found, together=isinstance(texts, TextShards))
         vocabulary, n_texts = self._learn(counts, [*spelled, *names], len(texts))
         self.vocabulary_, self.stop_table_, self.morphology_ = vocabulary, stops, morphology
         idf = np.log((1 + len(texts)) / (1 + n_texts)) + 1
@@ -206,12 +232,15 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def transform(self, texts: Any) -> csr_matrix:
         """Return a row of features for each text: float32, of length 1, columns in order."""
         self._check_fitted()
-        texts = check_texts(texts)
+        texts = check_text_source(texts)
         weights = (self._longest, *self._table(), self._columns_of_words(), self.idf_,
                    self.n_first_, self.sublinear)  # fmt: skip
         shared = (self._reader, self.stop_table_, weights)
-        rows = parallel.map(_weighed, blocks(texts), shared, n_jobs=self.n_jobs)
-        return _stacked(rows, (len(texts), self.n_features_))
+        rows = parallel.map(_weighed, tasks_of(texts), shared, n_jobs=self.n_jobs)
+        indptr, indices, data = _rows_together(rows)
+        matrix = csr_matrix((data, indices, indptr), shape=(len(texts), self.n_features_))
+        matrix.has_canonical_format = True
+        return matrix
 
     @property
     def n_features_used(self) -> int:
@@ -221,7 +250,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def fit_transform(self, texts: Any, y: Any = None) -> csr_matrix:
         """Learn from texts, then return their features."""
-        texts = check_texts(texts)
+        texts = check_text_source(texts)
         return self.fit(texts).transform(texts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
@@ -263,7 +292,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return {column: " | ".join(named[column]) for column in sorted(named) if column >= 0}
 
     def _learn_forms(
-        self, texts: list[str], stop_words: Table
+        self, texts: Texts, stop_words: Table
     ) -> tuple[Morphology | None, list[Spelled]]:
         """What words stand for, if a language is given or found, and names of all features."""
         if self.language is None or self.language in UNSPACED:
@@ -271,7 +300,12 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         languages = main_languages(texts) if self.language == "auto" else [self.language]
         if not languages:
             return None, []
-        words = words_of(blocks(texts), languages, stop_words)
+        if isinstance(texts, TextShards):
+            shared = (languages, stop_words)
+            votes = parallel.map(_voted, texts.sources, shared, n_jobs=self.n_jobs)
+            words = elected(votes, languages)
+        else:
+            words = words_of(blocks(texts), languages, stop_words)
         morphology = Morphology(self.forms, languages).extended(words)
         return morphology, [as_lines(morphology.names(list(words)))]
 
@@ -372,27 +406,39 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
 
 def _counted(
-    block: list[str], reader: Morphology, stops: Table, longest: int, n_columns: int
+    task: Any, reader: Morphology, stops: Table, longest: int, n_columns: int
 ) -> tuple[Counts, Spelled]:
-    words, spelled = reader.read(block, stops, spell=n_columns == 0)
-    return count_texts(*frozen(words), longest, n_columns), spelled
+    counts, spelled = [], []
+    for block in blocks_of(task):
+        words, names = reader.read(block, stops, spell=n_columns == 0)
+        counts.append(count_texts(*frozen(words), longest, n_columns))
+        spelled.append(names)
+    return counts_together(counts), spelled_together(spelled)
+
+
+def _voted(source: TextSource, languages: list[str], stops: Table) -> Votes:
+    return votes_of(blocks_of(source), languages, stops)
 
 
 def _weighed(
-    block: list[str], reader: Morphology, stops: Table, weights: tuple[Any, ...]
+    task: Any, reader: Morphology, stops: Table, weights: tuple[Any, ...]
 ) -> tuple[Any, Any, Any]:
-    words, _ = reader.read(block, stops)
-    return weigh_texts(*frozen((*words, *weights)))  # type: ignore[no-any-return]
+    return _rows_together(
+        [
+            weigh_texts(*frozen((*reader.read(block, stops)[0], *weights)))
+            for block in blocks_of(task)
+        ]
+    )
 
 
-def _stacked(blocks: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> csr_matrix:
-    """The rows of all blocks, each (indptr, indices, data), as one matrix."""
+def _rows_together(blocks: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
+    """The rows of all blocks, each (indptr, indices, data), as those of one."""
     if len(blocks) == 1:
-        indptr, indices, data = blocks[0]
-    else:
-        indices, data = (np.concatenate([block[i] for block in blocks]) for i in (1, 2))
-        rows = np.concatenate([np.diff(indptr) for indptr, _, _ in blocks])
-        indptr = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
-    matrix = csr_matrix((data, indices, indptr), shape=shape)
-    matrix.has_canonical_format = True
-    return matrix
+        return blocks[0]
+    columns: list[Any] = list(map(list, zip(*blocks, strict=True)))
+    blocks.clear()  # so that no array is there twice for longer than it takes to copy it
+    columns[0] = [np.diff(indptr) for indptr in columns[0]]
+    for i in range(3):
+        columns[i] = np.concatenate(columns[i])
+    rows, indices, data = columns
+    return np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]), indices, data

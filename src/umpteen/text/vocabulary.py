@@ -1,6 +1,6 @@
 """The vocabulary: n-grams that became features, in alphabetical order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -81,18 +81,62 @@ class Vocabulary:
         return [" ".join(filter(None, ngram)) for ngram in words[self.ngrams].tolist()]
 
 
+def gathered(
+    found: Iterable[tuple[Counts, Spelled]], *, together: bool
+) -> tuple[list[Counts], list[Spelled]]:
+    """Return the counts and words of blocks as they come.
+
+    If `together`, they are added up whenever there are twice as many as different ones: what many
+    files have would not fit into memory otherwise.
+    """
+    counts: list[Counts] = []
+    spelled: list[Spelled] = []
+    n_counts = n_different = 0
+    for each, words in found:
+        counts.append(each)
+        spelled.append(words)
+        n_counts += len(each[0][0])
+        if together and n_counts > 2 * n_different:
+            counts, spelled = [counts_together(counts)], [spelled_together(spelled)]
+            n_counts = n_different = len(counts[0][0][0])
+    return counts, spelled
+
+
+def counts_together(counts: Sequence[Counts]) -> Counts:
+    """Return the counts of several blocks as if they were one."""
+    if len(counts) == 1:
+        return counts[0]
+    pieces = [_partition(counts, i, (1, 1)) for i in range(N_PARTITIONS)]
+    starts = np.cumsum([0, *(len(keys) for keys, *_ in pieces)])
+    return tuple(map(np.concatenate, zip(*pieces, strict=True))), starts
+
+
+def spelled_together(spelled: Sequence[Spelled]) -> Spelled:
+    """Return the words of several blocks, each once."""
+    if len(spelled) == 1:
+        return spelled[0]
+    hashes, lines = map(np.concatenate, zip(*spelled, strict=True))
+    _, firsts = np.unique(hashes, return_index=True)
+    is_first = np.zeros(len(hashes), bool)
+    is_first[firsts] = True
+    ends = np.flatnonzero(lines == NEW_LINE)
+    return hashes[is_first], lines[np.repeat(is_first, np.diff(ends, prepend=-1))]
+
+
 def _added(
     counts: Sequence[Counts], least: tuple[int, int], n_jobs: int | None
 ) -> tuple[_Array, ...]:
     """Hash, number of texts, left and right half of each n-gram with enough texts."""
-
-    def partition(i: int) -> tuple[_Array, ...]:
-        pieces = [[column[at[i] : at[i + 1]] for column in ngrams] for ngrams, at in counts]
-        columns = map(np.concatenate, zip(*pieces, strict=True))
-        return add_counts(*columns, *least)  # type: ignore[no-any-return]
-
-    pieces = parallel.run(partition, range(N_PARTITIONS), n_jobs=n_jobs)
+    pieces = parallel.run(
+        lambda i: _partition(counts, i, least), range(N_PARTITIONS), n_jobs=n_jobs
+    )
     return tuple(map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def _partition(counts: Sequence[Counts], i: int, least: tuple[int, int]) -> tuple[_Array, ...]:
+    pieces = [[column[at[i] : at[i + 1]] for column in ngrams] for ngrams, at in counts]
+    columns = map(np.concatenate, zip(*pieces, strict=True))
+    return add_counts(*columns, *least)  # type: ignore[no-any-return]
 
 
 def _words(keys: _Array, spelled: Sequence[Spelled]) -> list[str]:

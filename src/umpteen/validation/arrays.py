@@ -24,6 +24,7 @@ def canonical_csr(
     _check_number_type(matrix.dtype, name, error)
     if matrix.ndim != 2:
         raise error(f"{name} has shape {matrix.shape}; expected 2 dimensions, one row per sample")
+    _check_size(matrix, name, error)
     try:
         fresh = _checked_structure(matrix)
     except (ValueError, IndexError) as problem:
@@ -31,10 +32,19 @@ def canonical_csr(
             f"{name} is a damaged sparse matrix ({problem}); build it again, for example "
             "from (values, (rows, columns)) with scipy.sparse.coo_array"
         ) from None
-    if max(fresh.nnz, *fresh.shape) > _MAX_INT32:
-        raise error(f"{name} has more than 2^31 entries, rows or columns; split it into several")
     fresh.data = convert(fresh.data)
     return _sorted_unique(csr_matrix(fresh))
+
+
+def _check_size(matrix: Any, name: str, error: type[ValueError]) -> None:
+    """Refuse what 32 bits cannot count before anything looks at it, which would take minutes."""
+    (n_rows, n_columns), n_values = matrix.shape, int(matrix.nnz)
+    if max(n_values + n_rows, n_columns) > _MAX_INT32:
+        raise error(
+            f"{name} has {n_values:,} values in {n_rows:,} rows and {n_columns:,} columns; values "
+            f"and rows together, and columns, may be at most {_MAX_INT32:,}. Use fewer samples, or "
+            "fewer features, such as those of Vectorizer(min_df=3, min_df_ngrams=10)"
+        )
 
 
 def _sorted_unique(matrix: csr_matrix) -> csr_matrix:

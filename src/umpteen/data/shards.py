@@ -1,0 +1,110 @@
+"""Files of texts that stay where they are: tasks read them, on any machine that sees them."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from umpteen import parallel
+from umpteen.data.finding import Inputs, find_files
+from umpteen.data.formats.files import stream
+from umpteen.data.samples import Samples
+from umpteen.errors import DataFormatError, ShardsError
+from umpteen.shards import TextShards
+
+_AT_ONCE = 2000  # texts
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file of texts and how to read it; with its size and the time of its last change."""
+
+    path: str
+    size: int
+    changed: int
+    format: str | None
+    options: tuple[tuple[str, Any], ...]
+
+    def samples(self) -> Iterator[Samples]:
+        """Yield the samples of the file, a few at a time."""
+        if os.stat(self.path).st_size != self.size:
+            raise ShardsError(
+                f"{self.path} was changed while it was read, or is another file on this machine: "
+                "all machines must see the same files under the same paths"
+            )
+        for samples in stream(
+            self.path, batch_size=_AT_ONCE, format=self.format, **dict(self.options)
+        ):
+            if samples.texts is None:
+                raise DataFormatError(
+                    f"{self.path} holds matrices, and only texts can stay in their files: read it "
+                    "with umpteen.data.read"
+                )
+            yield samples
+
+    def batches(self) -> Iterator[list[str]]:
+        """Yield the texts of the file, a few at a time."""
+        return (samples.texts or [] for samples in self.samples())
+
+
+class _Survey(NamedTuple):
+    """The number of characters of each text of a file, and its labels, by numbers of `names`."""
+
+    n_characters: npt.NDArray[np.int64]
+    n_labels: npt.NDArray[np.int64] | None
+    labels: npt.NDArray[np.int32]
+    names: list[str]
+
+
+def read_shards(inputs: Inputs, *, format: str | None = None, **options: Any) -> Samples:  # noqa: A002
+    """Return the samples of many files whose texts stay there: `texts` reads them when needed.
+
+    `inputs` are names of files and glob patterns, such as "train/*.parquet"; the other arguments
+    are those of `read`. Tasks read the files once for the labels, and then whenever texts are
+    needed, on the workers of a cluster if there is one (`umpteen.cluster.ray`). All machines must
+    see the files under the same paths. A `Tagger` that is fitted on these samples is the same to
+    the bit as one that is fitted on lists.
+    """
+    files = []
+    for path in find_files(inputs):
+        found = os.stat(path)
+        given = tuple(sorted(options.items()))
+        files.append(TextFile(str(path), found.st_size, found.st_mtime_ns, format, given))
+    surveys = parallel.map(_surveyed, files)
+    name_of: dict[str, str] = {}  # each name once in memory, however many files have it
+    labels: list[list[str]] = []
+    for each in surveys:
+        names = [name_of.setdefault(name, name) for name in each.names]
+        numbers = each.labels.tolist()
+        counts = np.zeros(len(each.n_characters), int) if each.n_labels is None else each.n_labels
+        ends = accumulate(counts.tolist(), initial=0)
+        labels += [[names[i] for i in numbers[first:last]] for first, last in pairwise(ends)]
+    return Samples(
+        texts=TextShards(files, [each.n_characters for each in surveys]),  # type: ignore[arg-type]
+        labels=labels if any(each.n_labels is not None for each in surveys) else None,
+    )
+
+
+def _surveyed(file: TextFile) -> _Survey:
+    n_characters: list[int] = []
+    n_labels: list[int] = []
+    labels: list[int] = []
+    number_of: dict[str, int] = {}
+    is_labelled = False
+    for samples in file.samples():
+        texts = samples.texts or []
+        n_characters += map(len, texts)
+        is_labelled |= samples.labels is not None
+        for names in samples.labels or [[] for _ in texts]:
+            n_labels.append(len(names))
+            labels += [number_of.setdefault(name, len(number_of)) for name in names]
+    return _Survey(
+        np.array(n_characters, np.int64),
+        np.array(n_labels, np.int64) if is_labelled else None,
+        np.array(labels, np.int32),
+        list(number_of),
+    )
