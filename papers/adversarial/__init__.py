@@ -8,6 +8,7 @@ from papers.adversarial import (
     objectives,
     signal,
     theorems,
+    trained,
     trees,
 )
 from papers.contents import Section
@@ -15,7 +16,7 @@ from papers.contents import Section
 TITLE = "Adversarial softmax: a softmax over very many classes at logarithmic cost"
 PAPER = "Bamler and Mandt, Extreme Classification via Adversarial Softmax Approximation, ICLR 2020"
 
-_CHAPTERS = (theorems, objectives, trees, noises, defaults, signal, figure1, beyond)
+_CHAPTERS = (theorems, objectives, trees, noises, defaults, signal, trained, figure1, beyond)
 
 
 def claims(quick: bool) -> list[Section]:

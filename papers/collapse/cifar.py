@@ -14,13 +14,15 @@ from papers.collapse.decoders import MEASURES, METHODS, answers
 from papers.collapse.heads import n_learnt
 from papers.collapse.stacking import stack_images
 from papers.collapse.stacks import Measures, Sizes, Stacks, moments
-from papers.contents import Block, Cell, Section, Table, Value
+from papers.contents import Block, Cell, Section, Table, over_seeds
 from papers.drawing import lines
 from papers.progress import progress_bar
 from umpteen.collapse import EtfHead
+from umpteen.metrics import tagwise_angle
 from umpteen.neural import NetworkRecipe, NeuralClassifier, ResNet, blueprint
 
 _SHIFT = 7  # pixels, as the paper's code moves CIFAR images
+_ROUNDING = 1e-5
 _SHRINK = 4  # from 64 x 64 pixels to 16 x 16
 _PER_CLASS = {"train": 1_000, "test": 500}
 _PENALTIES: dict[str, Any] = {"feature_penalty": 0.005, "weight_penalty": 0.001}
@@ -29,27 +31,45 @@ _MISSING = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
 
 @dataclass(frozen=True)
 class Case:
-    """A network and the label sets that it learns from."""
+    """A network, the label sets that it learns from, and how often it is trained."""
 
     sizes: Sizes
     learned: bool = True
     missing: Sequence[tuple[int, int]] = ()
+    n_seeds: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A trained network, what was measured meanwhile, and the CPU seconds that it took."""
+
+    task: Stacks
+    measures: Measures
+    centered: list[float]  # NCm, of features without the offset that a ReLU leaves
+    errors: list[float]  # on training samples, in %, when the others are measured
+    model: Any
+    seconds: float
+
+    def curves(self) -> dict[str, list[float]]:
+        """A curve for each measure; a classifier that is fixed as a simplex has none."""
+        found = {**self.measures.curves(), "NCm, 2 labels, centred": self.centered}
+        return {name: curve for name, curve in found.items() if max(curve) > _ROUNDING}
 
 
 def sections(quick: bool) -> list[Section]:
     """One section, if the images are there."""
     if not cifar.is_there():
         return []
-    single, pairs = (8, 2) if quick else (40, 10)
+    single, pairs, n_seeds = (8, 2, 1) if quick else (40, 10, 3)
     groups = 2 * pairs, pairs, max(1, pairs // 8)
     balanced: Sizes = {1: single, 2: pairs}
     cases = {
-        "learned": Case(balanced),
-        "fixed simplex": Case(balanced, learned=False),
+        "learned": Case(balanced, n_seeds=n_seeds),
+        "fixed simplex": Case(balanced, learned=False, n_seeds=n_seeds),
         "learned, pairs imbalanced": Case({1: single, 2: groups}),
         "learned, five pairs missing": Case(balanced, missing=_MISSING),
     }
-    epochs, depth = (2, 8) if quick else (50, 20)
+    epochs, depth = (2, 8) if quick else (60, 20)
     return [
         Section(
             "Figures 2 to 4, Tables 1 and 2 in small: M-lab CIFAR-10, ResNet",
@@ -61,62 +81,108 @@ def sections(quick: bool) -> list[Section]:
             f"{balanced} samples for each set of so many labels, or groups of {groups} samples per "
             f"pair; a ResNet of {depth} layers, {epochs} epochs of AdamW with batches of 64, "
             "learning rate 0.003, weight decay 0.05, penalties on features 0.005 and on the last "
-            "layer 0.001; one seed. A small part of the paper's sizes: it shows the phenomenon on "
-            "training samples, not the paper's accuracy.",
+            f"layer 0.001; balanced sets with {n_seeds} seed(s), the others with one. A sample is "
+            "in error if its m highest scores are not those of its m labels. Features come after a "
+            "ReLU and are not negative, so those of all pairs have a common offset; NCm is also "
+            "given without it (centred). A small part of the paper's sizes: it shows the "
+            "phenomenon on training samples, not the paper's accuracy.",
             partial(_measured, cases, epochs, depth),
         )
     ]
 
 
 def _measured(cases: Mapping[str, Case], epochs: int, depth: int) -> Iterator[Block]:
-    found, models, seconds, tasks = {}, {}, {}, {}
-    with progress_bar("M-lab CIFAR-10", len(cases)) as advance:
+    found: dict[str, list[Run]] = {}
+    with progress_bar("M-lab CIFAR-10", sum(case.n_seeds for case in cases.values())) as advance:
         for name, case in cases.items():
-            task = tasks[name] = stacks(case.sizes, case.missing)
-            measures = found[name] = Measures(task.train.X, task.train.Y, moments(epochs))
-            started = time.process_time()
-            models[name] = _network(epochs, depth, case.learned).fit(
-                task.train.X, task.train.Y, watch=measures
-            )
-            seconds[name] = time.process_time() - started
-            advance()
-    for name, measures in found.items():
-        yield f"{name}. {tasks[name].said()}"
-        yield lines(
-            f"{name}: all measures, on a logarithmic axis", measures.epochs, measures.curves(),
-            x_label="epochs", y_label="measure", logarithmic=True,
-        )  # fmt: skip
-        yield falls(measures.curves())
-    yield _decoders(tasks, models)
-    for name, model in models.items():
-        parts = tasks[name].train, tasks[name].test
-        right = [100 * model.score(part.X, part.Y) for part in parts]
-        yield (
-            f"{name}: {seconds[name] / 60:.1f} minutes of one core, {n_learnt(model):,} "
-            f"parameters, the best label is right for {right[0]:.1f} % of the training and "
-            f"{right[1]:.1f} % of the test samples."
-        )
+            found[name] = []
+            for seed in range(case.n_seeds):
+                found[name].append(_run(case, epochs, depth, seed))
+                advance()
+    for name, runs in found.items():
+        yield from _curves(name, runs)
+    yield _decoders(found)
+    yield _ranking(found)
 
 
-def _decoders(tasks: dict[str, Stacks], models: dict[str, Any]) -> Table:
+def _run(case: Case, epochs: int, depth: int, seed: int) -> Run:
+    task = stacks(case.sizes, case.missing, seed)
+    X, Y = task.train.X, task.train.Y
+    measures = Measures(X, Y, moments(epochs))
+    centered: list[float] = []
+    errors: list[float] = []
+    measures.also = lambda features: centered.append(tagwise_angle(features, Y, centered=True))
+
+    def watch(model: NeuralClassifier) -> None:
+        measures(model)
+        if len(measures.epochs) > len(errors):
+            errors.append(error(model, X, Y))
+
+    began = time.process_time()
+    model = _network(epochs, depth, case.learned, seed).fit(X, Y, watch=watch)
+    return Run(task, measures, centered, errors, model, time.process_time() - began)
+
+
+def error(model: Any, X: Any, Y: Any) -> float:
+    """Return the share of samples whose m highest scores are not those of their m labels, in %."""
+    sizes = np.diff(Y.indptr)
+    best = model.predict_topk(X, k=int(sizes.max())).labels.astype(np.int64)
+    relevant = np.take_along_axis(Y.toarray(), best, axis=1) != 0
+    right = relevant & (np.arange(best.shape[1]) < sizes[:, None])
+    return 100 * float((right.sum(axis=1) < sizes).mean())
+
+
+def _curves(name: str, runs: list[Run]) -> Iterator[Block]:
+    first = runs[0]
+    measures = first.measures
+    yield f"{name}. {first.task.said()}"
+    yield lines(
+        f"{name}: all measures, on a logarithmic axis", measures.epochs, first.curves(),
+        x_label="epochs", y_label="measure", logarithmic=True,
+    )  # fmt: skip
+    yield falls(first.curves())
+    at = ", ".join(
+        f"{error:.1f} % after {epoch}"
+        for epoch, error in zip(measures.epochs, first.errors, strict=True)
+    )
+    last = ", ".join(f"{run.errors[-1]:.1f} %" for run in runs)
+    yield f"{name}, training error by epoch, first seed: {at}. At the end, by seed: {last}."
+
+
+def _decoders(found: Mapping[str, list[Run]]) -> Table:
     """All methods, for all test samples and by the number of labels."""
     rows: list[list[Cell]] = []
-    for name, model in models.items():
-        task, sizes = tasks[name], np.diff(tasks[name].test.Y.indptr)
-        for method, answer in answers(model, task).items():
-            row: list[Cell] = [f"{name}, {method}"]
-            for score in MEASURES.values():
-                row.append(Value(100 * score(task.test.Y, answer.sets), digits=1))
-            for m in (1, 2):
-                chosen = sizes == m
-                f1 = MEASURES["F1, all pairs"](task.test.Y[chosen], answer.sets[chosen])
-                row.append(Value(100 * f1, digits=1))
-            rows.append(row)
+    for name, runs in found.items():
+        answered = [answers(run.model, run.task) for run in runs]
+        for method in METHODS:
+            scores = [_scores(run.task.test.Y, each[method].sets)
+                      for run, each in zip(runs, answered, strict=True)]  # fmt: skip
+            rows.append([f"{name}, {method}", *(over_seeds(column, digits=1)
+                                                for column in np.transpose(scores))])  # fmt: skip
     columns = ["last layer, method", *MEASURES, *(f"F1, {m} label(s)" for m in (1, 2))]
     return Table(f"On the test part, in %; {', '.join(METHODS)} decode features", columns, rows)
 
 
-def stacks(sizes: Sizes, missing: Sequence[tuple[int, int]] = ()) -> Stacks:
+def _scores(Y: Any, sets: Any) -> list[float]:
+    """Every measure, then F1 of samples with one label and with two, in %."""
+    sizes, f1 = np.diff(Y.indptr), MEASURES["F1, all pairs"]
+    by_number = [f1(Y[sizes == m], sets[sizes == m]) for m in (1, 2)]
+    return [100 * each for each in (*(score(Y, sets) for score in MEASURES.values()), *by_number)]
+
+
+def _ranking(found: Mapping[str, list[Run]]) -> Table:
+    rows: list[list[Cell]] = []
+    for name, runs in found.items():
+        train = [100 * run.model.score(run.task.train.X, run.task.train.Y) for run in runs]
+        test = [100 * run.model.score(run.task.test.X, run.task.test.Y) for run in runs]
+        minutes = [run.seconds / 60 for run in runs]
+        cells = (over_seeds(column, digits=1) for column in (train, test, minutes))
+        rows.append([name, f"{n_learnt(runs[0].model):,}", *cells])
+    columns = ["last layer", "parameters", "training, %", "test, %", "minutes of one core"]
+    return Table("How often the best label is right, and what training took", columns, rows)
+
+
+def stacks(sizes: Sizes, missing: Sequence[tuple[int, int]] = (), seed: int = 0) -> Stacks:
     """Stacks of CIFAR images; no original is in more than one part.
 
     Label sets that training samples miss are in the other parts, which are balanced.
@@ -126,17 +192,20 @@ def stacks(sizes: Sizes, missing: Sequence[tuple[int, int]] = ()) -> Stacks:
     parts = [(train[0][:half], train[1][:half]), (train[0][half:], train[1][half:]), test]
     fewer = {m: max(1, int(np.max(n)) // 2) for m, n in sizes.items()}
     made = [
-        stack_images(*part, size, shift=_SHIFT, shrink=_SHRINK, random_state=seed, missing=left_out)
-        for seed, (part, size, left_out) in enumerate(
+        stack_images(
+            *part, size, shift=_SHIFT, shrink=_SHRINK, random_state=3 * seed + i, missing=left_out
+        )
+        for i, (part, size, left_out) in enumerate(
             zip(parts, (sizes, fewer, fewer), (missing, (), ()), strict=True)
         )
     ]
     return Stacks("CIFAR-10", *made)
 
 
-def _network(epochs: int, depth: int, learned: bool) -> NeuralClassifier:
+def _network(epochs: int, depth: int, learned: bool, seed: int) -> NeuralClassifier:
     return NeuralClassifier(
         blueprint(ResNet, depth=depth), blueprint(EtfHead, learned=learned, **_PENALTIES),
         epochs=epochs, learning_rate=3e-3, batch_size=64, n_jobs=1, verbose=False,
+        random_state=seed,
         recipe=NetworkRecipe(weight_decay=0.05, validation_fraction=0.0),
     )  # fmt: skip

@@ -38,9 +38,9 @@ def sections(quick: bool) -> list[Section]:
     stacks = Section(
         "CIFAR-10: stacks of two and three images below a ResNet",
         "if classes are combinations, one head for each part is as good as a full layer.",
-        f"CIFAR-10, {n_samples * 2 // 5:,} stacks of two and of three images, as channels, so 100 "
+        f"CIFAR-10, {n_samples // 4:,} stacks of two and of three images, as channels, so 100 "
         f"and 1,000 classes; {how}",
-        partial(_compare, (2, 3), n_samples * 2 // 5, epochs, n_seeds, depth),
+        partial(_compare, (2, 3), n_samples // 4, epochs, n_seeds, depth),
     )
     return [single, stacks]
 

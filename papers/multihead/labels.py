@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags
 
 from papers.contents import Block, Cell, Section, Table, over_seeds
-from papers.multihead.settings import LABELS, QUICK, Training
+from papers.multihead.settings import Training, training_of
 from papers.multihead.tasks import (
     DEPTHS,
     LEFT_OUT,
@@ -44,7 +44,7 @@ def sections(quick: bool) -> list[Section]:
             "groups). The three small sets of Table 2 were run with one head: a full layer.",
             f"{name}; {_what(name, quick)}; seeds: {n_seeds}. {LEFT_OUT} The paper's numbers are "
             "of Eurlex-4K, with BERT.",
-            partial(_precision, name, quick, _training(name, quick), n_seeds),
+            partial(_precision, name, quick, training_of(name, quick), n_seeds),
         )
         for name in sets
     ]
@@ -56,17 +56,13 @@ def sections(quick: bool) -> list[Section]:
         "Labels are trimmed in training, not in the test: a test sample keeps all its labels, and "
         "one whose labels are all trimmed can only be missed. Training samples without a label "
         "left are not learnt from.",
-        partial(_trimmed, sets[0], quick, _training(sets[0], quick)),
+        partial(_trimmed, sets[0], quick, training_of(sets[0], quick)),
     )
     return [*tables, trimming]
 
 
-def _training(name: str, quick: bool) -> Training:
-    return QUICK if quick else LABELS.get(name, Training(8))
-
-
 def _what(name: str, quick: bool) -> str:
-    return f"TF-IDF of single words, a Bag; {_training(name, quick).said()}"
+    return f"TF-IDF of single words, a Bag; {training_of(name, quick).said()}"
 
 
 def cascade(n_labels: int, group_size: int, code: LabelCode | None = None) -> Blueprint:

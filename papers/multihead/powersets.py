@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from papers.contents import Block, Cell, Section, Table, over_seeds
-from papers.multihead.settings import LABELS, QUICK, Training
+from papers.multihead.settings import Training, training_of
 from papers.multihead.tasks import LEFT_OUT, Task, texts_task
 from papers.progress import progress_bar
 from papers.sets import available
@@ -31,7 +31,7 @@ def sections(quick: bool) -> list[Section]:
         Section(
             f"Label sets, powersets and thresholds: {name}",
             "heads that choose subsets of labels are as good as asking for each label (Table 1).",
-            f"{name}; TF-IDF of single words, a Bag; {_training(name, quick).said()}; seeds: "
+            f"{name}; TF-IDF of single words, a Bag; {training_of(name, quick).said()}; seeds: "
             f"{_n_seeds(name, quick)}. {LEFT_OUT} Thresholds on probabilities of a full layer with "
             "binary cross-entropy: 0.5, or the best of 23 for the same measure on a tenth of the "
             "training samples, which a network of its own does not learn from.",
@@ -39,10 +39,6 @@ def sections(quick: bool) -> list[Section]:
         )
         for name in names
     ]
-
-
-def _training(name: str, quick: bool) -> Training:
-    return QUICK if quick else LABELS.get(name, Training(8))
 
 
 def _n_seeds(name: str, quick: bool) -> int:
@@ -59,7 +55,7 @@ def heads() -> dict[str, Blueprint]:
 
 def _compare(name: str, quick: bool) -> Iterator[Block]:
     task, training, n_seeds = (
-        texts_task(name, quick), _training(name, quick), _n_seeds(name, quick)
+        texts_task(name, quick), training_of(name, quick), _n_seeds(name, quick)
     )  # fmt: skip
     yield task.said() + "."
     found: dict[str, list[list[float]]] = {}

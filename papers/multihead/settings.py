@@ -74,5 +74,10 @@ STACKS = {  # by the number of images
 QUICK = Training(4, batch_size=32, dim=64, learning_rate=2e-2)
 
 
+def training_of(name: str, quick: bool) -> Training:
+    """How networks learn from a set of texts."""
+    return QUICK if quick else {**CLASSES, **LABELS}.get(name, Training(8))
+
+
 def _name(head: Blueprint) -> str:
     return head.path.rpartition(".")[2]

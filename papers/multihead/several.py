@@ -1,67 +1,61 @@
-"""Several codes for each label: as many parameters as a tenth of a full layer, and twice that."""
+"""Several codes for each label, with as many parameters as a tenth of a full layer."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from papers.contents import Block, Cell, Section, Table, Value, over_seeds
-from papers.multihead.settings import CLASSES, QUICK, Training
-from papers.multihead.tasks import LEAST_SAMPLES, classes_task, scores
+from papers.multihead.classes import class_sections
+from papers.multihead.settings import training_of
+from papers.multihead.tasks import classes_task, scores
 from papers.progress import progress_bar
-from papers.sets import available
 from umpteen.multihead import LabelCode, ProductHead
 from umpteen.neural import Blueprint, FullHead, blueprint
 
 _SHARE = 10  # a full layer has so many times the parameters
+_LONGER = 3  # times as many epochs: each digit is shared by many classes, and takes longer to learn
 
 
 def sections(quick: bool) -> list[Section]:
     """A section for each data set of classes."""
-    n_seeds = 1 if quick else 3
-    names = ["pydocs"] if quick else available(list(CLASSES))
-    return [
-        Section(
-            f"Several codes for each label: {name}",
-            "the paper has one code. Here, each label has several, all but the first in another "
-            "random order, so that labels which share a digit in one code rarely do in another.",
-            f"{name}: the class of a sample is its rarest label that has at least {LEAST_SAMPLES} "
-            f"training samples; TF-IDF of single words, a Bag; {_training(name, quick).said()}; "
-            f"seeds: {n_seeds}. Parameters are those of the last layer, relative to a full one.",
-            partial(_compare, name, quick, n_seeds),
-        )
-        for name in names
-    ]
+    return class_sections(
+        "Several codes for each label",
+        "the paper has one code. Here, each label has several, all but the first in another "
+        "random order, so that labels which share a digit in one code rarely do in another.",
+        "Parameters are those of the last layer, relative to a full one.",
+        _compare,
+        quick,
+    )
 
 
-def heads(n_labels: int) -> dict[str, Blueprint]:
-    """A full layer, one code, several summed products, and several codes."""
+def heads(n_labels: int) -> dict[str, tuple[Blueprint, int]]:
+    """A full layer, one code, several summed products, several codes; and the factor of epochs."""
     per_code = sum(LabelCode.balanced(n_labels).lengths)
     at_a_tenth = max(2, n_labels // (_SHARE * per_code))
+    several = blueprint(ProductHead, n_codes=at_a_tenth)
     return {
-        "full": blueprint(FullHead),
-        "one code": blueprint(ProductHead),
-        f"{at_a_tenth} products summed (Equation 16)": blueprint(ProductHead, n_groups=at_a_tenth),
-        f"{at_a_tenth} codes": blueprint(ProductHead, n_codes=at_a_tenth),
-        f"{2 * at_a_tenth} codes": blueprint(ProductHead, n_codes=2 * at_a_tenth),
-    }
-
-
-def _training(name: str, quick: bool) -> Training:
-    return QUICK if quick else CLASSES[name]
+        "full": (blueprint(FullHead), 1),
+        "one code": (blueprint(ProductHead), 1),
+        f"{at_a_tenth} products summed (Equation 16)": (
+            blueprint(ProductHead, n_groups=at_a_tenth), 1,
+        ),
+        f"{at_a_tenth} codes": (several, 1),
+        f"{at_a_tenth} codes, {_LONGER} times the epochs": (several, _LONGER),
+    }  # fmt: skip
 
 
 def _compare(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
-    task, training = classes_task(name, quick), _training(name, quick)
+    task, training = classes_task(name, quick), training_of(name, quick)
     yield task.said() + "."
     made = heads(task.n_labels)
     found: dict[str, list[tuple[float, float]]] = {label: [] for label in made}
     sizes: dict[str, int] = {}
     with progress_bar(name, n_seeds * len(made)) as advance:
         for seed in range(n_seeds):
-            for label, head in made.items():
-                model = training.network(head, seed).fit(task.X, task.Y)
+            for label, (head, factor) in made.items():
+                network = training.network(head, seed, epochs=factor * training.epochs)
+                model = network.fit(task.X, task.Y)
                 validation = 100 * max(model.history_["score"])
                 found[label].append((validation, float(scores(task, model)[0])))
                 sizes[label] = n_of_head(model)

@@ -5,14 +5,9 @@ from functools import partial
 from typing import Any
 
 from papers.contents import Block, Cell, Section, Table, over_seeds
-from papers.multihead.settings import CLASSES, QUICK, Training
-from papers.multihead.tasks import (
-    LEAST_SAMPLES,
-    Floats,
-    classes_task,
-    repeated,
-)
-from papers.sets import available
+from papers.multihead.classes import class_sections
+from papers.multihead.settings import training_of
+from papers.multihead.tasks import Floats, classes_task, repeated
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
 from umpteen.neural import Blueprint, FullHead, blueprint
 
@@ -24,22 +19,14 @@ _IMAGENET_LOSSES = {"MHP": 70.34 - 73.16, "MHC": 72.06 - 73.16, "MHS": 73.51 - 7
 
 def sections(quick: bool) -> list[Section]:
     """A section for each data set."""
-    n_seeds = 1 if quick else 3
-    names = ["pydocs"] if quick else available(list(CLASSES))
-    return [
-        Section(
-            f"Table 7, one class per sample: {name}",
-            "the heads come near a full layer: MHP about 3 points below, MHC 0.3 to 1.1 points "
-            "below, MHS as good or slightly better.",
-            f"{name}: the class of a sample is its rarest label that has at least "
-            f"{LEAST_SAMPLES} training samples. Samples without such a label are left out, in "
-            "training and test, and so are test samples whose class is no training sample's. "
-            f"TF-IDF of single words, a Bag; {_training(name, quick).said()}; seeds: {n_seeds}. "
-            "The paper's numbers are of CIFAR-100 and ImageNet.",
-            partial(_against_full, name, quick, n_seeds),
-        )
-        for name in names
-    ]
+    return class_sections(
+        "Table 7, one class per sample",
+        "the heads come near a full layer: MHP about 3 points below, MHC 0.3 to 1.1 points "
+        "below, MHS as good or slightly better.",
+        "The paper's numbers are of CIFAR-100 and ImageNet.",
+        _against_full,
+        quick,
+    )
 
 
 def heads(n_labels: int) -> dict[str, Blueprint]:
@@ -56,12 +43,8 @@ def heads(n_labels: int) -> dict[str, Blueprint]:
     }
 
 
-def _training(name: str, quick: bool) -> Training:
-    return QUICK if quick else CLASSES[name]
-
-
 def _against_full(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
-    task, training = classes_task(name, quick), _training(name, quick)
+    task, training = classes_task(name, quick), training_of(name, quick)
     yield task.said() + "."
     made: dict[str, Callable[[int], Any]] = {
         label: partial(training.network, head) for label, head in heads(task.n_labels).items()

@@ -17,13 +17,12 @@ import urllib.request
 import pytest
 
 import umpteen as um
-from tests.serve.clients.install import folder
+from tests.serve.clients.install import folder, make_importable
 from umpteen.contrib import mlflow as um_mlflow
 from umpteen.errors import ParameterError, UmpteenError
 
 MLFLOW = folder("mlflow")
-if MLFLOW.exists():
-    sys.path.append(str(MLFLOW))
+make_importable("mlflow")
 
 mlflow = pytest.importorskip("mlflow", reason="there is no MLflow: make clients")
 pd = pytest.importorskip("pandas", reason="needs umpteen[mlflow]")

@@ -158,6 +158,23 @@ def test_parameters_are_those_of_a_full_layer():
     assert SamplingHead(8, 1234, bias=False).n_parameters == 8 * 1234
 
 
+def test_groups_stay_small():
+    """A step with 128 classes compares 129 groups; with large ones it would not be quick."""
+    assert SamplingHead(1, 1_000).code.lengths == LabelCode.descending(1_000).lengths
+    assert SamplingHead(1, 300_000).code.lengths == [9375, 32]
+
+
+def test_weights_do_not_depend_on_the_groups():
+    """Weights of versions with larger groups load, and give the same predictions."""
+    one, other = make(LabelCode(11, [4, 3])), make(LabelCode(11, [2, 6]))
+    torch.nn.init.normal_(one.table.weight)
+    other.load_state_dict(one.state_dict())
+    features = torch.randn(4, 3).double()
+    torch.testing.assert_close(other.topk(features, 5), one.topk(features, 5))
+    with pytest.raises(ParameterError, match="loss"):
+        make(LabelCode(11, [2, 6]), loss="bce").load_state_dict(one.state_dict())
+
+
 def test_what_cannot_be():
     with pytest.raises(ParameterError, match="two lengths"):
         SamplingHead(3, 10, lengths=[5, 2, 1])

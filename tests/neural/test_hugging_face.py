@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs umpteen[neural]")
-pytest.importorskip("transformers", reason="needs transformers")
-pytest.importorskip("accelerate", reason="needs accelerate")
+pytest.importorskip("transformers", reason="there is no Transformers: make clients")
+pytest.importorskip("accelerate", reason="there is no Transformers: make clients")
 import torch
 import transformers
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs umpteen[neural]")
-pytest.importorskip("transformers", reason="needs umpteen[encoders]")
-pytest.importorskip("tokenizers", reason="needs umpteen[encoders]")
+pytest.importorskip("transformers", reason="there is no Transformers: make clients")
+pytest.importorskip("tokenizers", reason="there is no Transformers: make clients")
 import tokenizers
 import torch
 import transformers

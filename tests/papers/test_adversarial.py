@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from papers.adversarial import defaults, figure1, objectives, signal, theorems, trees
+from papers.adversarial import (
+    defaults,
+    figure1,
+    objectives,
+    readings,
+    signal,
+    theorems,
+    trained,
+    trees,
+)
 from papers.adversarial.figure1 import best_rate, headline, reached
 from papers.adversarial.hierarchical import hierarchical
 from papers.adversarial.methods import METHODS, Quality, measure, train
@@ -130,10 +139,29 @@ def test_scores_alone_are_those_without_the_noise():
     scores = chosen.test.X @ model.scores_.weights.T + model.scores_.biases
     noise = np.concatenate([table for _, table in model.noise_.tree.log_prob_all(chosen.test.X)])
     alone, corrected = scores.argmax(1), (scores + noise).argmax(1)
-    assert signal.uncorrected(model, chosen.test) == 100 * np.mean(alone == chosen.test.y)
-    assert measure(model, chosen.test).accuracy == pytest.approx(
-        100 * np.mean(corrected == chosen.test.y)
-    )
+    found = readings.read(model, chosen.test)
+    assert found.alone == 100 * np.mean(alone == chosen.test.y)
+    assert found.corrected == pytest.approx(100 * np.mean(corrected == chosen.test.y))
+
+
+def test_rate_and_reading_are_those_of_the_highest_validation_accuracy(monkeypatch):
+    worth = {0.03: (1.0, 5.0), 0.1: (7.0, 9.0), 0.3: (8.0, 2.0)}
+    monkeypatch.setattr(readings, "train", lambda task, setting, s: (setting["learning_rate"], s))
+    monkeypatch.setattr(readings, "read", lambda rate, samples: readings.Accuracy(*worth[rate]))
+    assert readings._chosen(small(), {}, 1.0) == (0.1, 1)
+
+
+def test_features_of_a_network_keep_samples_and_classes():
+    pytest.importorskip("torch", reason="needs umpteen[neural]")
+    words = small(sparse=True)
+    found = trained.trained(words)
+    assert found.dense
+    assert found.X.shape == (400, 128)
+    assert (found.Y != words.Y).nnz == 0
+    np.testing.assert_array_equal(found.test.y, words.test.y)
+    centres = np.stack([found.X[found.Y.indices == each].mean(0) for each in range(40)])
+    distances = ((found.X[:, None] - centres) ** 2).sum(axis=2)
+    assert (distances.argmin(axis=1) == found.Y.indices).mean() > 0.8
 
 
 def test_divergence_is_that_of_predictions_from_the_data():

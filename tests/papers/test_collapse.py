@@ -8,6 +8,7 @@ pytest.importorskip("torch", reason="needs umpteen[neural]")
 from scipy.sparse import csr_matrix
 
 from papers.collapse import (
+    cifar,
     curves,
     decoders,
     heads,
@@ -19,6 +20,7 @@ from papers.collapse import (
 )
 from papers.contents import Figure, Table
 from papers.multihead import tasks as text_tasks
+from umpteen import TopK
 
 FAST = stacks.Training(2, dim=12)
 
@@ -152,3 +154,28 @@ def test_the_page_in_very_small(images, monkeypatch):
     picture = next(iter(projection.sections(True)[0].measure()))
     assert isinstance(picture, Figure)
     assert picture.svg.startswith("<?xml")
+
+
+def test_the_error_counts_samples_whose_highest_scores_are_not_their_labels():
+    Y = csr_matrix([[1, 0, 0], [1, 0, 1], [0, 1, 1], [0, 0, 1]])
+    best = np.array([[0, 1], [2, 0], [2, 0], [1, 2]])
+
+    class Model:
+        def predict_topk(self, X, k):
+            assert k == 2
+            return TopK(best, np.zeros((4, 2), np.float32))
+
+    wrong = [set(best[row, : Y[row].nnz]) != set(Y[row].indices) for row in range(4)]
+    assert wrong == [False, False, True, True]
+    assert cifar.error(Model(), None, Y) == 50.0
+
+
+def test_stacks_of_other_seeds_are_other_images(monkeypatch):
+    random = np.random.default_rng(0)
+    part = random.random((80, 3, 32, 32), dtype=np.float32), np.arange(80) % 10
+    monkeypatch.setattr(cifar.cifar, "images", lambda per_class: (part, part))
+    one, same, other = (cifar.stacks({1: 2, 2: 1}, [(0, 1)], seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.train.X, same.train.X)
+    assert abs(one.train.X - other.train.X).max() > 0.1
+    pairs = [np.array(made.Y[:, 0].multiply(made.Y[:, 1]).sum()) for made in (one.train, one.test)]
+    assert pairs == [0, 1]  # missing in training only

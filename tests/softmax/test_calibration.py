@@ -19,7 +19,7 @@ from umpteen.validation import check_seed
 N_CLASSES = 12
 
 
-def truth(n=3000, sharpness=0.3, prior=0.7, seed=0):
+def truth(n=3000, sharpness=0.3, prior=0.7, bend=0.0, seed=0):
     """Samples whose classes are drawn from calibrated scores, and the scores before that."""
     random = np.random.default_rng(seed)
     counts = np.round(2 ** np.arange(N_CLASSES)).astype(np.int64)
@@ -27,8 +27,8 @@ def truth(n=3000, sharpness=0.3, prior=0.7, seed=0):
     model = DenseScores.zeros(N_CLASSES, 4)
     model.weights[:] = random.normal(size=model.weights.shape) * 3
     X = random.normal(size=(n, 4)).astype(np.float32)
-    scores = log_softmax(model.table(X)[:, counts > 0], axis=1)
-    logits = sharpness * scores + prior * np.log(counts[counts > 0])
+    scores = model.table(X)[:, counts > 0]
+    logits = sharpness * scores + prior * np.log(counts[counts > 0]) + bend * curve(scores)
     p = np.exp(log_softmax(logits, axis=1))
     drawn = (random.random((n, 1)) > p.cumsum(axis=1)).sum(axis=1)
     y = np.flatnonzero(counts)[drawn]
@@ -36,11 +36,34 @@ def truth(n=3000, sharpness=0.3, prior=0.7, seed=0):
     return answers, X, y, scores, counts
 
 
-def test_the_calibration_that_made_the_data_is_found():
-    answers, X, y, _, _ = truth()
+def curve(scores):
+    return np.sign(scores) * np.log(1 + np.abs(scores))
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.8])
+def test_the_calibration_that_made_the_data_is_found(bend):
+    answers, X, y, _, _ = truth(12_000, bend=bend)
     found = calibrate(answers, X, csr_matrix(np.eye(N_CLASSES)[y]))
     assert found.sharpness == pytest.approx(0.3, abs=0.04)
     assert found.prior == pytest.approx(0.7, abs=0.05)
+    assert found.bend == pytest.approx(bend, abs=0.15)
+
+
+def test_a_higher_score_is_never_worth_less():
+    """The likeliest bend is far below 0 here, where probabilities would fall with scores."""
+    answers, X, _, scores, counts = truth(400, sharpness=0.1, prior=0.0)
+    worst = np.flatnonzero(counts)[scores.argmin(axis=1)]
+    found = calibrate(answers, X, csr_matrix(np.eye(N_CLASSES)[worst]))
+    grid = np.linspace(-30, 30, 1001)
+    assert (np.diff(found.sharpness * grid + found.bend * curve(grid)) > 0).all()
+
+
+def test_samples_come_from_all_over_the_split(monkeypatch):
+    """In files, similar samples often follow one another: the first ones are not like all."""
+    monkeypatch.setattr("umpteen.softmax.calibration._MOST_SCORES", 0)
+    answers, X, y, _, _ = truth(2_000)
+    Y = csr_matrix(np.eye(N_CLASSES)[y])
+    assert calibrate(answers, X, Y) == calibrate(answers, X[::10], Y[::10])
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -52,11 +75,12 @@ def test_no_other_numbers_are_likelier(several):
     shares = (Y / Y.sum(axis=1, keepdims=True))[:, counts > 0]
 
     def loss(at):
-        logs = log_softmax(at[0] * scores + at[1] * np.log(counts[counts > 0]), axis=1)
-        return -(shares * logs).sum() + 0.5 * ((at[0] - 1) ** 2 + at[1] ** 2)
+        logits = at[0] * scores + at[1] * np.log(counts[counts > 0]) + at[2] * curve(scores)
+        logs = log_softmax(logits, axis=1)
+        return -(shares * logs).sum() + 0.5 * ((at[0] - 1) ** 2 + at[1] ** 2 + at[2] ** 2)
 
     found = calibrate(answers, X, csr_matrix(Y))
-    best = minimize(loss, [0.5, 0.5], method="BFGS").x
+    best = minimize(loss, [0.5, 0.5, 0.5], method="BFGS").x
     np.testing.assert_allclose(found, best, atol=5e-3)
 
 
@@ -77,7 +101,7 @@ def test_ranking_and_probability_are_one():
     plain = AdversarialSoftmax(
         noise="frequency", epochs=3, recipe=SoftmaxRecipe(calibrate=False), verbose=False
     ).fit(X[:1800], y[:1800])
-    assert (plain.temperature_, plain.prior_weight_) == (1.0, 0.0)
+    assert (plain.temperature_, plain.prior_weight_, plain.bend_) == (1.0, 0.0, 0.0)
     after, before = (each.predict_log_proba(X[1800:], y[1800:]).mean() for each in (model, plain))
     assert after > before
     confidence = top.scores[:, 0].mean()
@@ -104,10 +128,10 @@ def test_a_discount_is_chosen_on_top_of_the_calibration():
 def test_more_samples_leave_the_calibration():
     X, y = overlapping(800)
     model = AdversarialSoftmax(noise="frequency", epochs=2, verbose=False).fit(X, y)
-    before = model.temperature_, model.prior_weight_
+    before = model.temperature_, model.prior_weight_, model.bend_
     assert model.temperature_ != 1.0
     model.partial_fit(X[:50], y[:50])
-    assert (model.temperature_, model.prior_weight_) == before
+    assert (model.temperature_, model.prior_weight_, model.bend_) == before
 
 
 def test_the_scale_of_the_start_is_the_likeliest():

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,7 @@ from umpteen.neural.split import SplitLogits
 from umpteen.validation import check_count
 
 _SPREAD = 0.01
+_MOST_IN_GROUP = 32  # labels; larger groups cost more (benchmarks/results/sampling_groups.md)
 
 
 class SamplingHead(CodedHead, LogitHead):
@@ -37,8 +38,9 @@ class SamplingHead(CodedHead, LogitHead):
     groups only. A step does not distinguish labels of groups that it leaves out: with few groups
     per step and `n_random=0`, use the features rather than the predictions.
 
-    The code has two heads: `lengths` are the number of groups and their size. `topk` goes
-    through all labels and is exact; scores are logits. With `sparse`, only rows in use get
+    The code has two heads: `lengths` are the number of groups and their size, by default the cube
+    root of `n_labels`, 32 at most. Weights do not depend on the groups. `topk` goes through all
+    labels and is exact; scores are logits. With `sparse`, only rows in use get
     gradients, as a sparse tensor: for SGD, SparseAdam or `umpteen.neural.RowAdam`. With `bias`,
     each label has a bias for its frequency: see `init_bias`.
 
@@ -60,7 +62,7 @@ class SamplingHead(CodedHead, LogitHead):
         bias: bool = True,
         sparse: bool = False,
     ) -> None:
-        super().__init__(in_features, code_for(n_labels, code, lengths, LabelCode.descending))
+        super().__init__(in_features, code_for(n_labels, code, lengths, _small_groups))
         if self.code.n_heads != 2:
             raise ParameterError(
                 f"sampling needs groups and their size, two lengths, but got {self.code.lengths}"
@@ -77,6 +79,7 @@ class SamplingHead(CodedHead, LogitHead):
             nn.init.constant_(self.bias.weight, -math.log(self.n_labels) * (loss == "bce"))
 
     default_loss = staticmethod(softmax_or_bce)
+    free_settings: ClassVar[tuple[str, ...]] = ("lengths",)
 
     @property
     def n_groups(self) -> int:
@@ -199,6 +202,13 @@ class SamplingHead(CodedHead, LogitHead):
         all_places = (groups[:, :, None] * self.group_size + inner).flatten(1)
         labels = self.labels(all_places.clamp(max=self.n_labels - 1))
         return _Candidates(labels, all_places < self.n_labels, places % self.group_size)
+
+
+def _small_groups(n_labels: int) -> LabelCode:
+    code = LabelCode.descending(n_labels)
+    if code.lengths[1] <= _MOST_IN_GROUP:
+        return code
+    return LabelCode(n_labels, [math.ceil(n_labels / _MOST_IN_GROUP), _MOST_IN_GROUP])
 
 
 class _Candidates(NamedTuple):

@@ -2,7 +2,7 @@
 
 import json
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,8 @@ class SettledHead(Head):
     have the same shapes: they are refused.
     """
 
+    free_settings: ClassVar[tuple[str, ...]] = ()  # they may differ: weights mean the same
+
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return what weights depend on."""
@@ -34,11 +36,14 @@ class SettledHead(Head):
             found = json.loads(bytes(state.tolist()))
         except (ValueError, TypeError, RecursionError):
             found = "settings that are damaged"
-        if found != own:
+        if not isinstance(found, dict) or self._decisive(found) != self._decisive(own):
             raise ParameterError(
                 f"these weights are of a {type(self).__name__} with {found}, but this one has "
                 f"{own}: make it with the same settings"
             )
+
+    def _decisive(self, settings: dict[str, Any]) -> dict[str, Any]:
+        return {name: each for name, each in settings.items() if name not in self.free_settings}
 
     def _load_from_state_dict(
         self, state: Any, prefix: str, metadata: Any, strict: bool, missing: list[str], *more: Any

@@ -17,7 +17,7 @@ from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import LabelsError, ModelCorruptError, ParameterError
 from umpteen.kernels import sampled_softmax as kernel
 from umpteen.progress import Verbose, progress_bar
-from umpteen.softmax.calibration import Calibration, calibrate
+from umpteen.softmax.calibration import calibrate
 from umpteen.softmax.initial_weights import (
     centroid_scores,
     likeliest_scale,
@@ -25,7 +25,7 @@ from umpteen.softmax.initial_weights import (
 )
 from umpteen.softmax.noise import Noise
 from umpteen.softmax.noise_tree import NoiseTree
-from umpteen.softmax.prediction import Answers
+from umpteen.softmax.prediction import NOT_CALIBRATED, Answers, Calibration
 from umpteen.softmax.settings import (
     OBJECTIVES,
     SoftmaxRecipe,
@@ -33,6 +33,7 @@ from umpteen.softmax.settings import (
     resolve_noise,
     upgrade_from_1,
     upgrade_from_2,
+    upgrade_from_3,
 )
 from umpteen.softmax.split import Samples, ValidationScore, split_samples
 from umpteen.softmax.training import Checkpoint, Schedule, State, train
@@ -63,7 +64,7 @@ DISCOUNTS: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
 
-@storage.storable(version=3, upgrades={1: upgrade_from_1, 2: upgrade_from_2})
+@storage.storable(version=4, upgrades={1: upgrade_from_1, 2: upgrade_from_2, 3: upgrade_from_3})
 class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     """A linear softmax over thousands to millions of classes, trained at logarithmic cost.
 
@@ -84,8 +85,8 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     `"augment_reduce"` (Ruiz et al. 2018), and `"softmax"`, which uses every class in every step.
 
     **Scores** are probabilities that add up to 1 over all classes (with `beam_width`: over the
-    candidates). They are calibrated: a temperature and a weight of the classes' frequencies are
-    fitted to the validation split. `predict_log_proba` returns the logarithms of the same
+    candidates). They are calibrated: a temperature, a weight of the classes' frequencies and a
+    bend are fitted to the validation split. `predict_log_proba` returns the logarithms of the same
     probabilities. A sample may have several labels: each visit draws one of them, and they share
     the total probability of 1.
 
@@ -123,8 +124,9 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     counts_, feature_length_ : number of training samples of each class, and the length of samples
         (root mean square).
     frequency_discount_ : the discount that is used.
-    temperature_, prior_weight_ : the calibration. Scores are divided by `temperature_`, and
-        `prior_weight_` times the logarithm of the class's frequency is added.
+    temperature_, prior_weight_, bend_ : the calibration. Scores s are divided by `temperature_`;
+        then `prior_weight_` times the logarithm of the class's frequency is added, and `bend_`
+        times log(1 + abs(s)) with the sign of s, which makes large scores count less.
     validation_scores_ : precision at 1 on the validation split: of the initial weights, if they
         start at centroids, and after each epoch.
 
@@ -158,6 +160,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
     frequency_discount_: float
     temperature_: Annotated[float, Within(1e-3, 1e3)]
     prior_weight_: Annotated[float, Within(-1e3, 1e3)]
+    bend_: Annotated[float, Within(-1e3, 1e3)]
     validation_scores_: list[float]
 
     def __init__(
@@ -255,8 +258,7 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         state = State(scores, self.noise_, bounds, seed, best_discount=self.frequency_discount_)
         more = Samples(X, Y)
         self.counts_ = self.counts_ + more.counts
-        calibration = Calibration(1 / self.temperature_, self.prior_weight_)
-        return self._learn(state, more, None, "", calibration)
+        return self._learn(state, more, None, "", self._calibration)
 
     def _first_fit(self, X: Any, Y: Any, classes: Any) -> Self:
         if classes is None or not is_single_label(Y):
@@ -298,8 +300,12 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
             return self._plain_answers(state.model, state.noise)
         return replace(
             self._plain_answers(self.scores_, self.noise_), discount=self.frequency_discount_,
-            sharpness=1 / self.temperature_, prior=self.prior_weight_,
+            calibration=self._calibration,
         )  # fmt: skip
+
+    @property
+    def _calibration(self) -> Calibration:
+        return Calibration(1 / self.temperature_, self.prior_weight_, self.bend_)
 
     def _plain_answers(self, scores: DenseScores | SparseScores, noise: Noise) -> Answers:
         corrected = self.objective == "negative_sampling"
@@ -336,10 +342,10 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
             plain = self._plain_answers(self.scores_, self.noise_)
             calibration = calibrate(plain, validation.X, validation.Y)
             if fixed is None:  # on top of the calibration, which weighs frequencies already
-                calibrated = replace(plain, **calibration._asdict())
+                calibrated = replace(plain, calibration=calibration)
                 self.frequency_discount_ = validation.evaluate(calibrated, DISCOUNTS).discount
-        sharpness, prior = calibration or Calibration()
-        self.temperature_, self.prior_weight_ = 1 / sharpness, prior
+        sharpness, self.prior_weight_, self.bend_ = calibration or NOT_CALIBRATED
+        self.temperature_ = 1 / sharpness
         return self
 
     def _centroid_scale(self, training: Samples, validation: Samples | None) -> tuple[float, float]:

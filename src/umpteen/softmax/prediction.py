@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +24,34 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 
 
+class Calibration(NamedTuple):
+    """p(y|x) is proportional to exp(sharpness * s + bend * bent(s) + prior * log(count of y)).
+
+    With `bend` above 0, differences between large scores s count less than those near 0. One
+    temperature cannot do both: let thousands of classes without evidence share little probability,
+    and not be too sure of the few with much of it.
+    """
+
+    sharpness: float = 1.0  # one over the temperature
+    prior: float = 0.0
+    bend: float = 0.0
+
+
+def bent(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the logarithm of one plus the size of each score, with the score's sign."""
+    return np.asarray(np.copysign(np.log1p(np.abs(scores)), scores))
+
+
+NOT_CALIBRATED = Calibration()
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What a trained model says.
 
     `corrected` adds the noise's log-probability to each score, which makes them those of a softmax
-    (Eq. 5). Only classes that have training samples are answered, `counts` of them. Calibrated
-    scores are `sharpness` times as large and have `prior` times the logarithm of the class's count
-    added. To rank classes, `discount` times that logarithm is taken from each one's score.
+    (Eq. 5). Only classes that have training samples are answered, `counts` of them. To rank
+    classes, `discount` times the logarithm of its count is taken from each one's calibrated score.
     """
 
     model: DenseScores | SparseScores
@@ -40,8 +60,7 @@ class Answers:
     corrected: bool
     discount: float
     n_jobs: int | None
-    sharpness: float = 1.0
-    prior: float = 0.0
+    calibration: Calibration = NOT_CALIBRATED
 
     @cached_property
     def log_counts(self) -> FloatArray:
@@ -50,12 +69,16 @@ class Answers:
 
     def table(self, X: Features) -> FloatArray:
         """Return log-probabilities of all classes, `(n, n_classes)`; -inf for those never seen."""
+        scores = self._calibrated(self.scores(X), self.log_counts)
+        scores[:, self.counts == 0] = -np.inf
+        return _log_softmax(scores)
+
+    def scores(self, X: Features) -> FloatArray:
+        """Return the scores of all classes before they are calibrated, `(n, n_classes)`."""
         scores = self.model.table(X)
         if self.corrected:
             scores += self.noise.log_prob_table(self.noise.reduce(X))
-        self._calibrate(scores, self.log_counts)
-        scores[:, self.counts == 0] = -np.inf
-        return _log_softmax(scores)
+        return scores
 
     def exact(self, X: Features, k: int) -> TopK:
         """Return the `k` best of all classes."""
@@ -89,11 +112,16 @@ class Answers:
             blocks = parallel.run(block, starts, n_jobs=self.n_jobs)
         return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *blocks])
 
-    def _calibrate(self, scores: FloatArray, log_counts: FloatArray) -> None:
-        """In place; most models of earlier versions are not calibrated, and keep their bits."""
-        if (self.sharpness, self.prior) != (1.0, 0.0):
-            scores *= np.float32(self.sharpness)
-            scores += np.float32(self.prior) * log_counts
+    def _calibrated(self, scores: FloatArray, log_counts: FloatArray) -> FloatArray:
+        """In place; models of earlier versions are calibrated less, and keep their bits."""
+        if self.calibration == NOT_CALIBRATED:
+            return scores
+        sharpness, prior, bend = map(np.float32, self.calibration)
+        curve = bend * bent(scores) if bend else np.float32(0)
+        scores *= sharpness
+        scores += prior * log_counts
+        scores += curve
+        return scores
 
     @property
     def block(self) -> int:
@@ -113,7 +141,7 @@ class Answers:
         scores = self.model.of_pairs(X, labels)
         if self.corrected:
             scores += self.noise.log_prob(reduced, np.maximum(labels, 0))
-        self._calibrate(scores, self.log_counts[labels])
+        scores = self._calibrated(scores, self.log_counts[labels])
         scores -= self.discount * self.log_counts[labels]
         return _best(labels, _log_softmax(scores), k)
 

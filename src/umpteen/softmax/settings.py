@@ -48,8 +48,8 @@ class SoftmaxRecipe(Recipe):
         training ends. The best epoch is kept, or the initial weights if no epoch was better. As
         long as none is better, each epoch starts from the initial weights again, with a third of
         the learning rate.
-    calibrate : whether to fit a temperature and the weight of the classes' frequencies to the
-        validation split.
+    calibrate : whether to fit a temperature, the weight of the classes' frequencies and a bend to
+        the validation split.
     max_seconds : time limit of training, without fitting the tree. Only this setting makes a result
         depend on the machine.
 
@@ -117,3 +117,8 @@ def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     """Set the calibration of models that were not calibrated: none."""
     state.setdefault("temperature_", 1.0)
     state.setdefault("prior_weight_", 0.0)
+
+
+def upgrade_from_3(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Set the bend of models whose calibration had none."""
+    state.setdefault("bend_", 0.0)

@@ -1,8 +1,8 @@
 """Install programs that tests run beside umpteen: `python tests/serve/clients/install.py`.
 
-They are real clients of the server, MLflow, and what runs notebooks. Each gets a folder of its own
-in the cache, to be put on `PYTHONPATH`. It has what that program needs beside the packages of this
-environment, so an install takes seconds, once. `make test` does this.
+They are real clients of the server, MLflow, Transformers, and what runs notebooks. Each gets a
+folder of its own in the cache, to be put on `PYTHONPATH`. It has what that program needs beside the
+packages of this environment, so an install takes seconds, once. `make test` does this.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("annif", "label-studio-sdk", "mlflow", "notebook")
+NAMES = ("annif", "label-studio-sdk", "mlflow", "notebook", "transformers")
 
 
 def folder(name: str) -> Path:
@@ -40,6 +40,12 @@ def install(name: str) -> str:
             return f"Tests with {name} are skipped, as it cannot be installed: {reason}"
         os.replace(part, place)
     return f"Tests with {name} run: it is installed."
+
+
+def make_importable(name: str) -> None:
+    """Let this process import a program, if it is installed; what .venv has comes first."""
+    if folder(name).exists() and str(folder(name)) not in sys.path:
+        sys.path.append(str(folder(name)))
 
 
 def _requirements(name: str) -> Path:
