@@ -5,10 +5,12 @@
 
 `--choices` trains `SiameseXML` once for each setting that could be another, and measures on 3,000
 samples of the training part that no model has seen (near copies stay on one side). Without it,
-models are measured on the test parts: `--ensemble` adds an ensemble and a tree with label texts,
-`--rare` keeps only labels with at most 20 samples, `--new` hides a tenth of the labels and adds
-them by their texts. Each model learns from `--samples` of the training part, with `--seeds` seeds,
-the ensemble with one. Results go to `benchmarks/results`.
+models are measured on the test parts: `--ensemble` adds an ensemble and linear classifiers on
+pretrained vectors of words, `--rare` keeps only labels with at most 20 samples, `--new` hides a
+tenth of the labels and adds them by their texts. `--frontier` measures the ensemble and
+`SiameseXML` with several values of `tail`, and counts test samples without a known label as misses;
+otherwise these are left out. Each model learns from `--samples` of the training part, with
+`--seeds` seeds; what `--ensemble` adds has one. Results go to `benchmarks/results`.
 """
 
 import argparse
@@ -16,8 +18,10 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from harness.environment import machine, results_folder, versions
@@ -26,7 +30,7 @@ from scipy.sparse import csr_matrix
 
 import umpteen as um
 from papers.siamese.newcomers import hidden, scores
-from papers.siamese.tasks import METRICS, Task, figures, task
+from papers.siamese.tasks import METRICS, Task, figures, fixed_vectors, task
 from umpteen.splitting import validation_split
 
 SETS = ("debian-deps", "wordnet-ancestors", "eurlex57k")
@@ -38,10 +42,25 @@ CHOICES: list[dict[str, Any]] = [
     {"recipe__modules": ("embed", "mine", "refine")},
     {"recipe__classifier": "cosine"},
     {"recipe__word_classifiers": False},
+    {"recipe__texts_as_samples": False},
+    {"recipe__activation": "relu"},
+    {"recipe__loss": "contrastive"},
+    {"recipe__start": "text"},
+    {"recipe__dropout": 0.0},
+    {"recipe__residual": True},
 ]
-TAILS = (0.0, 0.5)
+FIXED: dict[str, tuple[str, Any]] = {  # what is no setting: its place, and another value
+    "without the sample's best cosine": (
+        "umpteen.siamese.siamese_xml._learned_texts", lambda data: None,
+    ),
+    "a tenth of the samples to learn weights": ("umpteen.siamese.siamese_xml._LARGEST_SPLIT", 0.1),
+}  # fmt: skip
+TAILS, FRONTIER = (0.0, 0.5), (0.0, 0.25, 0.5, 0.75, 1.0)
 _SAMPLES, _HELD, _RARE = 10_000, 3_000, 20
+_FIXED_VECTORS = "Classifiers on pretrained vectors, as SLICE"
 _ROWS = {False: "siamese", True: "siamese_choices"}
+_ONE_SEED = ("Ensemble of both", _FIXED_VECTORS)
+KINDS = ("ensemble", "rare", "new", "frontier")
 
 
 def main() -> None:
@@ -50,11 +69,9 @@ def main() -> None:
         "command": shlex.join(["python", "benchmarks/siamese.py", *sys.argv[1:]]),
         "machine": machine(), "versions": versions(), "tables": {},
     }  # fmt: skip
-    quick = tuple(options.sets) != SETS and not (options.rare or options.new or options.ensemble)
-    names = [
-        _ROWS[options.choices],
-        *(n for n in ("ensemble", "rare", "new") if getattr(options, n)),
-    ]
+    kinds = [name for name in KINDS if getattr(options, name)]
+    quick = tuple(options.sets) != SETS and not kinds
+    names = [_ROWS[options.choices], *kinds]
     path = results_folder(quick) / f"{'_'.join(names)}.json"
     for name in options.sets:
         whole = task(name, False, options.ngrams)
@@ -62,13 +79,15 @@ def main() -> None:
         parts = fewer(parts, options.samples)
         if options.rare:
             parts = rare_only(parts)
-        measure = new_labels if options.new else quality
+        measure = new_labels if options.new else frontier if options.frontier else quality
         title = f"{name}: {parts.said().partition(': ')[2]}"
         results["tables"][title] = rows = {}
-        chosen = choices() if options.choices else models(options.ensemble)
+        chosen = choices() if options.choices else models(options.ensemble or options.frontier)
         for said, make in chosen.items():
-            for seed in range(1 if said == "Ensemble of both" else options.seeds):
-                for row, values in measure(parts, said, make(seed)).items():
+            for seed in range(1 if said in _ONE_SEED else options.seeds):
+                with changed(said):
+                    found = measure(parts, said, make(seed))
+                for row, values in found.items():
                     rows.setdefault(row, []).append(values)
                     print(name, row, *(f"{value:.1f}" for value in values), flush=True)
             write_results(results, path, markdown(results, options.new))
@@ -86,13 +105,20 @@ def choices() -> dict[str, Make]:
     for changes in CHOICES:
         said = ", ".join(f"{name}={value!r}" for name, value in changes.items())
         made[said or "SiameseXML as it is"] = making(changes)
-    return made
+    return {**made, **dict.fromkeys(FIXED, siamese)}
+
+
+def changed(said: str) -> AbstractContextManager[Any]:
+    """With another value of what is no setting, if that is the choice."""
+    return patch(*FIXED[said]) if said in FIXED else nullcontext()
 
 
 def models(ensemble: bool) -> dict[str, Make]:
-    made: dict[str, Make] = {"LabelTree": tree, "SiameseXML": siamese}
+    made: dict[str, Make] = {
+        "LabelTree": tree, "LabelTree, label texts": tree, "SiameseXML": siamese
+    }  # fmt: skip
     if ensemble:
-        made["LabelTree, label texts"] = tree
+        made[_FIXED_VECTORS] = fixed_vectors
         made["Ensemble of both"] = lambda seed: um.Ensemble(
             [siamese(seed), tree(seed)], random_state=seed, verbose=False
         )
@@ -107,13 +133,23 @@ def siamese(seed: int) -> um.SiameseXML:
     return um.SiameseXML(random_state=seed, verbose=False)
 
 
-def quality(parts: Task, said: str, model: Any) -> dict[str, list[float]]:
+def frontier(parts: Task, said: str, model: Any) -> dict[str, list[float]]:
+    """The same as `quality` with more tails, and P over all samples of the test part."""
+    tails = FRONTIER if said in ("SiameseXML", "Ensemble of both") else (0.0,)
+    known = parts.X_test.shape[0] / len(um.data.load(parts.name).test)
+    rows = quality(parts, said, model, tails)
+    return {row: [*(known * p for p in values[:3]), *values[3:]] for row, values in rows.items()}
+
+
+def quality(
+    parts: Task, said: str, model: Any, tails: tuple[float, ...] | None = None
+) -> dict[str, list[float]]:
     """P and PSP at 1, 3 and 5 in %, and CPU seconds of training."""
     start = time.process_time()
     fit(model, parts, said)
     spent = time.process_time() - start
     found = {}
-    for tail in TAILS if said == "SiameseXML" else (0.0,):
+    for tail in tails or (TAILS if said == "SiameseXML" else (0.0,)):
         model.set_params(**({"tail": tail} if tail else {}))
         of = dict(zip(METRICS, figures(parts, model.predict_topk(parts.X_test)), strict=True))
         name = f"{said}, tail={tail:g}" if tail else said
@@ -140,7 +176,11 @@ def new_labels(parts: Task, said: str, model: Any) -> dict[str, list[float]]:
 
 
 def fit(model: Any, parts: Task, said: str) -> None:
-    more = {} if said == "LabelTree" else {"label_features": parts.label_features}
+    more: dict[str, Any] = {"label_features": parts.label_features}
+    if said == _FIXED_VECTORS:
+        more = {"token_vectors": um.text.pretrained_vectors(parts.feature_names)}
+    elif said == "LabelTree":
+        more = {}
     model.fit(parts.X, parts.Y, **more)
 
 
@@ -185,6 +225,8 @@ def markdown(results: dict[str, Any], new: bool) -> str:
     elif "choices" in results["command"]:
         title = "Settings of SiameseXML, chosen on samples of the training part"
     lines = [f"# {title}", "", made_by(results)]
+    if "--frontier" in results["command"]:
+        lines += ["", "P counts all test samples; those without a known label are misses."]
     heading = ["recall@5 / 10 / 50", "PSP@1 / 3 / 5"]
     if not new:
         heading = ["P@1 / 3 / 5", "PSP@1 / 3 / 5", "training CPU s"]
@@ -211,6 +253,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ensemble", action="store_true")
     parser.add_argument("--rare", action="store_true")
     parser.add_argument("--new", action="store_true")
+    parser.add_argument("--frontier", action="store_true")
     parser.add_argument("--samples", type=int, default=_SAMPLES)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--ngrams", type=int, default=1)

@@ -7,8 +7,8 @@ Made-up samples, as many as labels, with 50 words each, and labels with words of
 has one epoch, Modules III and IV two, and their times are per epoch; `setting up` is the rest:
 vectors and graphs of labels, and what scores are learned from. Modules run twice: without the
 validation split, from which scores are learned, and on all samples; times are means of both.
-Single answers are for texts as they come, words counted already. Memory is beyond what was held
-before `fit`.
+Single answers are for texts as they come, words counted already; graphs are walked with several
+widths, the first one being that of `SiameseXML`. Memory is beyond what was held before `fit`.
 """
 
 import argparse
@@ -73,6 +73,7 @@ def main() -> None:
 
 
 LABELS = [10_000, 100_000]
+WIDTHS = (100, 150, 200, 300)
 
 
 def parse() -> argparse.Namespace:
@@ -126,13 +127,18 @@ def measure(n_labels: int, epochs: int) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         costs["size"] = disk_megabytes(Path(folder))
-    costs |= answers(model, data.test.X)
-    single = [model.predict_topk(data.test.X[row]).labels for row in range(data.test.X.shape[0])]
-    model.towers_[0].index.method = "exact"
-    exact = model.predict_topk(data.test.X).labels
-    costs["differ"] = 100 * float((np.concatenate(single) != exact).any(axis=1).mean())
-    yield {"labels": n_labels, "search": "hnsw", **costs}
-    yield {"labels": n_labels, "search": "exact", **answers(model, data.test.X)}
+    index = model.towers_[0].index
+    index.method = "exact"
+    exact, costs_of_all = model.predict_topk(data.test.X).labels, answers(model, data.test.X)
+    index.method = "hnsw"
+    for width in (index.beam_width, *(width for width in WIDTHS if width != index.beam_width)):
+        index.beam_width = width
+        found = [model.predict_topk(data.test.X[row]).labels for row in range(len(exact))]
+        differ = 100 * float((np.concatenate(found) != exact).any(axis=1).mean())
+        costs |= {**answers(model, data.test.X), "differ": differ}
+        yield {"labels": n_labels, "search": f"hnsw, width {width}", **costs}
+        costs = {}
+    yield {"labels": n_labels, "search": "exact", **costs_of_all}
 
 
 def answers(model: um.SiameseXML, X: Any) -> dict[str, float]:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from papers import sets
 from papers.sets import some_rows, texts_of, train_and_test
-from umpteen import TopK, data, save
+from umpteen import SiameseXML, TopK, data, save
 from umpteen.metrics import ndcg_at_k, precision_at_k, propensity, psndcg_at_k, psp_at_k
 from umpteen.text import Vectorizer, pretrained_vectors
 
@@ -102,6 +102,19 @@ def outcome(chosen: Task, model: Any, described: bool, pretrained: bool = False)
     model.fit(chosen.X, chosen.Y, **more)
     seconds = time.perf_counter() - start
     return evaluated(chosen, model, seconds)
+
+
+def fixed_vectors(seed: int) -> SiameseXML:
+    """A model in the manner of SLICE: linear classifiers on vectors that stay as they are.
+
+    Fit it with pretrained vectors of words, of 256 dimensions, and without label texts. A sample is
+    the sum of its words' vectors, and hard negatives are the labels of the nearest centroids.
+    """
+    model: SiameseXML = SiameseXML(dim=256, random_state=seed, verbose=False).set_params(
+        recipe__modules=("mine", "refine"), recipe__activation="linear", recipe__alpha=1.0,
+        recipe__weights="fixed", recipe__dropout=0.0,
+    )  # fmt: skip
+    return model
 
 
 def evaluated(chosen: Task, model: Any, seconds: float) -> Outcome:

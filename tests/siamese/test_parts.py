@@ -55,7 +55,7 @@ def test_gradients_of_the_table_are_pytorchs_own(data):
     torch.testing.assert_close(found, encoder.table.weight.grad.to_dense())
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "linear"])
 def test_the_trained_encoder_computes_the_same_without_pytorch(data, activation):
     torch.manual_seed(0)
     encoder = Encoder(30, 8, activation=activation).eval()

@@ -20,7 +20,9 @@ from umpteen.kernels.nearest import merge_nearest
 from umpteen.ranking import QuadraticRanker
 from umpteen.ranking import quadratic as ranker
 from umpteen.siamese.lexical import LexicalIndex
+from umpteen.siamese.recipe import upgrade_from_4
 from umpteen.siamese.weighing import Pairs, ValidationEvidence, hidden_pairs, newcomers
+from umpteen.validation import unit_rows
 
 N_CANDIDATES = 10
 
@@ -125,6 +127,22 @@ def test_labels_by_words_are_those_of_the_largest_products(n):
         np.testing.assert_allclose(np.sort(products[labels])[::-1], expected, rtol=1e-5)
 
 
+def test_the_best_label_by_words_has_the_largest_product():
+    random = np.random.default_rng(1)
+    X, Z = (
+        csr_matrix(
+            random_array((rows, 30), density=0.1, rng=random, data_sampler=random.standard_normal)
+        )
+        for rows in (40, 50)
+    )
+    lexical = LexicalIndex(Z, np.zeros(50, np.int64))
+    found = lexical.best(X)
+    expected = np.maximum((X @ Z.T).toarray().max(axis=1), 0)
+    assert (expected == 0).any()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert np.array_equal(lexical.best(X[9:]), found[9:])  # nothing is left over
+
+
 def test_words_of_most_labels_are_passed_over():
     Z = np.zeros((300, 3), np.float32)
     Z[:, 0], Z[:100, 1], Z[7, 2] = 1, 1, 1
@@ -199,6 +217,69 @@ def test_tail_divides_by_the_propensity(model):
     model.set_params(tail=0.0)
     probabilities = um.metrics.propensity(Y)
     np.testing.assert_allclose(scored, plain / probabilities, rtol=1e-4, atol=1e-20)
+
+
+def literal_columns(model, x, label):
+    """What speaks for a label, one number after the other."""
+    tower = model.towers_[0]
+    units = csr_matrix(unit_rows(x))
+    bag = tower.encoder.bags(x)[0]
+    texts, words = model.label_features_.toarray(), model.word_classifiers_
+    row = units.toarray()[0]
+    best = max(float(row @ text) for text in model.learned_texts_.toarray())
+    return np.array([
+        tower.classifiers[label] @ bag + tower.biases[label], tower.texts[label] @ bag,
+        tower.centroids[label] @ bag, texts[label] @ row, np.log1p(model.label_counts_[label]),
+        words.weights.toarray()[label] @ row + words.biases[label], texts[label] @ row - best,
+    ])  # fmt: skip
+
+
+def test_scores_are_the_rankers_of_all_that_speaks_for_a_label(model):
+    X, _, _ = topics(8, seed=3)
+    top = model.predict_topk(X, k=N_TOPICS)
+    for row in range(8):
+        for label, score in zip(top.labels[row], top.scores[row], strict=True):
+            columns = literal_columns(model, X[row], label).astype(np.float32)
+            expected = model.ranker_.probabilities(columns[None, None])[0, 0]
+            assert score == pytest.approx(expected, abs=1e-4)
+
+
+def test_other_labels_keep_their_scores_when_some_come_or_go(model, tmp_path):
+    """The best cosine of a sample is that to labels of training, whatever became of them."""
+    X, _, _ = topics(30, seed=4)
+    before = model.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS + 1).toarray()
+    model.save(tmp_path / "model")
+    more = um.load(tmp_path / "model").add_labels(X[:3], np.ones((3, 1)), label_features=X[:1])
+    after = more.predict_topk(X, k=N_TOPICS + 1).to_csr(N_TOPICS + 1).toarray()
+    assert np.array_equal(after[:, :N_TOPICS], before[:, :N_TOPICS])
+    gone = np.arange(3, 12)
+    less = um.load(tmp_path / "model").remove_labels(gone)
+    after = less.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS + 1).toarray()
+    kept = np.setdiff1d(np.arange(N_TOPICS), gone)
+    assert np.array_equal(after[:, kept], before[:, kept])
+    assert not after[:, gone].any()
+
+
+def test_a_model_of_an_earlier_version_goes_without_the_best_cosine(model, tmp_path):
+    X, _, _ = topics(20, seed=5)
+    ranker = model.ranker_
+    terms = [(i, j) for i in range(7) for j in range(i, 7)]
+    kept = [*range(7), *(8 + place for place, (_, j) in enumerate(terms) if j < 6)]
+    earlier = um.SiameseXML(**model.get_params(deep=False))
+    earlier.__dict__.update(vars(model))
+    earlier.learned_texts_ = earlier._learned = None
+    earlier.ranker_ = QuadraticRanker(ranker.means[:6], ranker.scales[:6], ranker.weights[kept])
+    earlier.save(tmp_path / "model")
+    loaded = um.load(tmp_path / "model")
+    assert list(loaded._faults({})) == []
+    top = loaded.predict_topk(X, k=3)
+    for row in range(20):
+        columns = literal_columns(model, X[row], top.labels[row, 0]).astype(np.float32)[:6]
+        expected = earlier.ranker_.probabilities(columns[None, None])[0, 0]
+        assert top.scores[row, 0] == pytest.approx(expected, abs=1e-4)
+    state = {}
+    upgrade_from_4({}, state)
+    assert state == {"learned_texts_": None}
 
 
 def test_a_pickled_model_answers_the_same(model):

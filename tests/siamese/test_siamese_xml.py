@@ -334,7 +334,8 @@ def test_the_papers_settings_do_not_follow_our_defaults():
     assert paper["recipe__mine_every"] > 0
     changed = {
         "recipe__residual": False, "recipe__activation": "gelu", "recipe__n_negatives": 1,
-        "recipe__mine_every": 0, "recipe__weights": "fixed", "learning_rate": 0.01,
+        "recipe__mine_every": 0, "recipe__n_random": 0, "recipe__weights": "fixed",
+        "learning_rate": 0.01,
     }  # fmt: skip
     assert {name: code[name] for name in changed} == changed
     assert um.SiameseXML.paper(dim=8, recipe__shortlist=3).get_params()["recipe__shortlist"] == 3

@@ -1,5 +1,7 @@
 """If these fail, what labels learned of single words is wrong, and frequent labels are confused."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ import umpteen as um
 from tests.siamese.settings import siamese
 from umpteen.siamese import siamese_xml, words
 from umpteen.siamese.lexical import LexicalIndex
+from umpteen.siamese.training import TrainingSet
 from umpteen.siamese.words import WordClassifiers
 from umpteen.validation import unit_rows
 
@@ -28,9 +31,13 @@ def problem(seed=0):
     return csr_matrix(unit_rows(X)), csr_matrix(Y), np.where(relevant, -1, hard).astype(np.int32)
 
 
-def literal(X, Y, hard, n_random, per_sample, seed):
+def literal(X, Y, hard, n_random, per_sample, seed, texts=None):
     """One label after the other, by a general optimiser of the primal problem."""
     X, Y = np.c_[X.toarray().astype(float), np.ones(N_SAMPLES)], Y.toarray()
+    described = np.zeros(N_LABELS, bool)
+    if texts is not None:
+        described = texts.getnnz(axis=1) > 0
+        X = np.r_[X, np.c_[texts.toarray(), np.ones(N_LABELS)]]
     order = np.random.default_rng([seed, 0]).permutation(N_SAMPLES)
     found = np.zeros((N_LABELS, N_FEATURES + 1))
     found[:, -1] = -1
@@ -40,6 +47,8 @@ def literal(X, Y, hard, n_random, per_sample, seed):
             continue
         near = np.flatnonzero((hard == label).any(axis=1))
         rest = [row for row in order if row not in own and row not in near]
+        if described[label]:
+            own = np.r_[own, N_SAMPLES + label]
         drawn = rest[: max(n_random, per_sample * len(own))]
         rows = np.r_[own, near, drawn].astype(int)
         signs = np.r_[np.ones(len(own)), -np.ones(len(near) + len(drawn))]
@@ -58,11 +67,14 @@ def literal(X, Y, hard, n_random, per_sample, seed):
 
 
 @pytest.mark.parametrize(("n_random", "per_sample"), [(5, 0), (1, 2), (1000, 4)])
-@pytest.mark.parametrize("has_hard", [True, False])
+@pytest.mark.parametrize(("has_hard", "has_texts"), [(True, True), (True, False), (False, True)])
 def test_each_label_has_the_best_weights_on_its_own_negatives(
-    monkeypatch, n_random, per_sample, has_hard
+    monkeypatch, n_random, per_sample, has_hard, has_texts
 ):
     X, Y, hard = problem()
+    texts = problem(seed=1)[0][:N_LABELS].tolil()
+    texts[2] = 0  # a label without a text; label 3 has a text and no samples
+    texts = csr_matrix(unit_rows(csr_matrix(texts))) if has_texts else None
     settings = {
         "_N_RANDOM": n_random, "_PER_SAMPLE": per_sample, "_TOLERANCE": 1e-6,
         "_MAX_EPOCHS": 10_000, "_PRUNE": 0.0,
@@ -70,9 +82,9 @@ def test_each_label_has_the_best_weights_on_its_own_negatives(
     for name, value in settings.items():
         monkeypatch.setattr(words, name, value)
     tables = [hard[:, :1], hard[:, 1:]] if has_hard else []
-    fitted = WordClassifiers.fitted(X, Y, tables, seed=3)
+    fitted = WordClassifiers.fitted(X, Y, tables, seed=3, texts=texts)
     none = np.full_like(hard, -1)
-    expected = literal(X, Y, hard if has_hard else none, n_random, per_sample, 3)
+    expected = literal(X, Y, hard if has_hard else none, n_random, per_sample, 3, texts)
     np.testing.assert_allclose(fitted.weights.toarray(), expected[:, :-1], atol=1e-3)
     np.testing.assert_allclose(fitted.biases, expected[:, -1], atol=1e-3)
 
@@ -137,6 +149,18 @@ def test_new_labels_know_the_mean_of_their_samples():
     assert np.array_equal(empty, [[-1, -1, -1]])
 
 
+def test_the_text_of_a_label_is_no_sample_of_another():
+    """Otherwise the texts of narrower labels would speak against a wider one."""
+    X, Y, hard = problem()
+    texts = csr_matrix(np.eye(N_LABELS, N_FEATURES, dtype=np.float32))
+    others = texts.tolil()
+    others[1:] = 0
+    alone = WordClassifiers.fitted(X, Y, [hard], texts=csr_matrix(others))
+    beside = WordClassifiers.fitted(X, Y, [hard], texts=texts)
+    assert np.array_equal(alone.weights[0].toarray(), beside.weights[0].toarray())
+    assert alone.biases[0] == beside.biases[0]
+
+
 @pytest.fixture(scope="module")
 def data():
     """Labels that a word decides; the other words of samples, and those of labels, tell nothing."""
@@ -192,7 +216,10 @@ def test_the_ranker_needs_a_column_for_words(tmp_path, model):
     model.save(tmp_path / "model")
     loaded = um.load(tmp_path / "model")
     loaded.word_classifiers_ = None
-    assert list(loaded._faults({})) == ["has a ranker of 6 columns; expected 5"]
+    assert list(loaded._faults({})) == ["has a ranker of 7 columns; expected 6"]
+    loaded = um.load(tmp_path / "model")
+    loaded.learned_texts_ = None
+    assert list(loaded._faults({})) == ["has a ranker of 7 columns; expected 6"]
 
 
 def test_words_learn_from_hard_negatives_and_the_ranker_from_words_without_the_split(
@@ -202,23 +229,66 @@ def test_words_learn_from_hard_negatives_and_the_ranker_from_words_without_the_s
     asked, towers = [], []
     fitted, train = WordClassifiers.fitted, siamese_xml.train_tower
 
-    def spied(X, Y, hard, *more):
+    def spied(X, Y, hard, seed, n_jobs, verbose, texts):
         asked.append((X.shape[0], Y.shape, hard))
-        return fitted(X, Y, hard, *more)
+        assert np.array_equal(texts.toarray(), Z.toarray())
+        return fitted(X, Y, hard, seed, n_jobs, verbose, texts)
 
     def watched(*arguments):
         towers.append(train(*arguments))
         return towers[-1]
 
+    known, learned_texts = [], siamese_xml._learned_texts
+
+    def noted(data):
+        known.append(data.X.shape[0])
+        return learned_texts(data)
+
+    monkeypatch.setattr(siamese_xml, "_learned_texts", noted)
     monkeypatch.setattr(WordClassifiers, "fitted", spied)
     monkeypatch.setattr(siamese_xml, "train_tower", watched)
     siamese(dim=2, epochs=1, n_models=2, random_state=0, verbose=False).fit(
         X, labels, label_features=Z
     )
     part, whole = asked
-    assert (part[0], whole[0]) == (2_160, 2_400)  # a tenth is the split
+    assert known == [1_800, 2_400]
+    assert (part[0], whole[0]) == (1_800, 2_400)  # a quarter is the split
     for (n, shape, hard), made in zip((part, whole), (towers[:2], towers[2:]), strict=True):
         assert shape == (n, 40)
         assert [table.shape for table in hard] == [(n, 20)] * 2
         assert all((table >= 0).any() for table in hard)
         assert all(table is each.hard for table, each in zip(hard, made, strict=True))
+
+
+def test_labels_without_texts_are_not_their_own_samples_twice(data):
+    """Their features are centroids of samples, which say nothing new."""
+    X, labels, _ = data
+    settings = {"dim": 2, "epochs": 1, "random_state": 0, "verbose": False}
+    models = [siamese(**settings, texts_as_samples=each).fit(X, labels) for each in (True, False)]
+    with_texts, without = (model.word_classifiers_.weights.toarray() for model in models)
+    assert np.array_equal(with_texts, without)
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_texts_are_samples_of_their_labels_if_that_is_wanted(counts):
+    X, Y, hard = problem()
+    texts = csr_matrix(2 * np.eye(N_LABELS, N_FEATURES, dtype=np.float32))
+    made = [SimpleNamespace(hard=hard)]
+    model = siamese(texts_as_samples=counts, verbose=False)
+    data = TrainingSet.of(X, texts, Y)
+    found = model._trained_words(data, texts, made, 5)
+    own = csr_matrix(unit_rows(texts)) if counts else None
+    expected = WordClassifiers.fitted(data.X, data.Y, [hard], 5, texts=own)
+    assert np.array_equal(found.weights.toarray(), expected.weights.toarray())
+
+
+def test_the_best_cosine_is_that_of_labels_with_samples():
+    X, Y, _ = problem()
+    texts = csr_matrix(np.eye(N_LABELS, N_FEATURES, dtype=np.float32))
+    found = siamese_xml._learned_texts(TrainingSet.of(X, texts, Y)).features
+    assert np.array_equal(found.toarray(), np.delete(texts.toarray(), 3, axis=0))
+
+
+def test_few_samples_give_a_larger_share_to_learn_weights_from():
+    shares = [siamese_xml._split_share(n) for n in (2_000, 5_000, 10_000, 100_000)]
+    assert shares == [0.25, 0.2, 0.1, 0.1]

@@ -82,6 +82,30 @@ def nearest_by_words(
     return found
 
 
+@njit(nogil=True, cache=True)
+def best_by_words(
+    indptr: Any, indices: Any, values: Any, word_ptr: Any, word_labels: Any, word_values: Any,
+    sums: Any,
+) -> npt.NDArray[np.float32]:  # fmt: skip
+    """Return the largest inner product of each row with any label, 0 if none is above.
+
+    `sums` has a place for each label, zero before and after.
+    """
+    found = np.zeros(len(indptr) - 1, np.float32)
+    for row in range(len(indptr) - 1):
+        for entry in range(indptr[row], indptr[row + 1]):
+            word = indices[entry]
+            for place in range(word_ptr[word], word_ptr[word + 1]):
+                sums[word_labels[place]] += values[entry] * word_values[place]
+        for entry in range(indptr[row], indptr[row + 1]):
+            word = indices[entry]
+            for place in range(word_ptr[word], word_ptr[word + 1]):
+                label = word_labels[place]
+                found[row] = max(found[row], sums[label])
+                sums[label] = 0
+    return found
+
+
 @inlined
 def _search(ids: Any, begin: int, end: int, wanted: int) -> Any:
     """Return the first place from `begin` to `end` whose id is not below the wanted one."""

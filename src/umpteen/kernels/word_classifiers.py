@@ -15,22 +15,24 @@ def train_word_classifiers(
 ):  # fmt: skip
     """Return weights and biases of the labels `first:last`, each trained on samples of its own.
 
-    Label l has the samples `own[own_indptr[l]:own_indptr[l + 1]]`, and those of `hard` are its hard
-    negatives. Of all other samples, the first ones in `order` are random negatives: `n_random`, or
-    `per_own` for each of its samples if these are more; each counts for all that it stands for.
+    Label l has the rows `own[own_indptr[l]:own_indptr[l + 1]]`, and those of `hard` are its hard
+    negatives. `order` has all rows that are samples, and rows after these belong to one label each,
+    such as its text. Of the other samples, the first ones in `order` are random negatives:
+    `n_random`, or `per_own` for each of the label's rows if these are more; each counts for all
+    that it stands for.
     A label minimises |w|^2 / 2 + cost * sum c_i max(0, 1 - y_i (w.x_i + b))^2, where b is the
     weight of one more feature that is always 1. `squares` (samples,) are the squared lengths of
     rows. The steps are those of Hsieh et al. (2008), as in `squared_hinge`. Weights below `prune`
     are left out. Returns where each label's weights begin, their features in any order, the
     weights, and the biases: -1 for a label without samples.
     """
-    n_samples, n_features = len(squares), 0
+    n_rows, n_features = len(squares), 0
     for entry in range(len(indices)):
         n_features = max(n_features, indices[entry] + 1)
     weights = np.zeros(n_features + 1)
-    taken = np.zeros(n_samples, np.bool_)
-    rows, alphas = np.empty(n_samples, np.int64), np.empty(n_samples)
-    queue = np.empty(n_samples, np.int64)
+    taken = np.zeros(n_rows, np.bool_)
+    rows, alphas = np.empty(n_rows, np.int64), np.empty(n_rows)
+    queue = np.empty(n_rows, np.int64)
     begins = np.zeros(last - first + 1, np.int64)
     biases = np.full(last - first, -1, np.float32)
     features, values = np.empty(1024, np.int32), np.empty(1024, np.float32)
@@ -71,17 +73,19 @@ def _choose(own, hard, order, n_random, taken, rows):
     Returns how many there are, how many of them are not random, and for how many samples each
     random one stands. `taken` is False before and after.
     """
-    n = 0
+    n, n_samples = 0, 0
     for place in range(len(own)):
         rows[n] = own[place]
         taken[own[place]] = True
+        n_samples += own[place] < len(order)
         n += 1
     for place in range(len(hard)):
         if not taken[hard[place]]:
             rows[n] = hard[place]
             taken[hard[place]] = True
+            n_samples += 1
             n += 1
-    n_each, rest = n, len(order) - n
+    n_each, rest = n, len(order) - n_samples
     most = min(n_random, rest)
     for place in range(len(order)):
         if n - n_each == most:

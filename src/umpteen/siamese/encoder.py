@@ -11,7 +11,14 @@ from torch.nn.functional import embedding_bag, gelu, normalize, relu
 
 from umpteen.neural import SparseRows
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": gelu}
+
+def _linear(sums: Tensor) -> Tensor:
+    return sums
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": relu, "gelu": gelu, "linear": _linear
+}  # fmt: skip
 
 
 class Encoder(nn.Module):

@@ -21,11 +21,15 @@ class Evidence:
     companion: TopK | None  # the answers of a companion, in models of version 0.1
     logistic: bool  # scores by own vectors are log-odds, otherwise cosines
     by_words: FloatArray | None = None  # scores by the labels' classifiers of single words
+    best_words: FloatArray | None = None  # (n,) the best of `words` that a learned label has
 
     def columns(self) -> FloatArray:
         """Return all of it as (n, candidates, columns)."""
-        more = () if self.by_words is None else (self.by_words,)
-        columns = [*self.products, self.words, self.counts, *more]
+        columns = [*self.products, self.words, self.counts]
+        if self.by_words is not None:
+            columns.append(self.by_words)
+        if self.best_words is not None:
+            columns.append(self.words - self.best_words[:, None])
         return np.stack(columns, axis=-1).astype(np.float32)
 
     def newcomer_columns(self) -> FloatArray:

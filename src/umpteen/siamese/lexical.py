@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags
 
-from umpteen.kernels.label_evidence import nearest_by_words, word_products
+from umpteen.kernels.label_evidence import best_by_words, nearest_by_words, word_products
 from umpteen.parallel import PerThread
 from umpteen.siamese.tower import FloatArray, IntArray
 
@@ -60,6 +60,15 @@ class LexicalIndex:
         found: IntArray = nearest_by_words(
             units.indptr, units.indices, units.data, by_word.indptr, by_word.indices,
             by_word.data, *scratch[:3], n,
+        )  # fmt: skip
+        return found
+
+    def best(self, units: csr_matrix) -> FloatArray:
+        """Return (rows,): the cosine to the most similar label, by words that `by_word` has."""
+        by_word, scratch = self.by_word, self._scratch.value
+        found: FloatArray = best_by_words(
+            units.indptr, units.indices, units.data, by_word.indptr, by_word.indices,
+            by_word.data, scratch[0],
         )  # fmt: skip
         return found
 

@@ -71,6 +71,7 @@ class Predictor:
     towers: list[Tower]
     lexical: LexicalIndex
     words: WordClassifiers | None
+    learned: LexicalIndex | None  # the words of labels with samples, as they were in training
     n_each: int  # candidates from each search
     beyond_vectors: bool  # frequent labels and those that share words are candidates, too
     companion: ExtremeClassifier | None
@@ -125,6 +126,7 @@ class Predictor:
             answer,
             self.towers[0].biases is not None,
             None if self.words is None else self.words.scores(units, candidates),
+            None if self.learned is None else self.learned.best(units),
         )
 
 

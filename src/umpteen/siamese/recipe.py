@@ -43,7 +43,8 @@ class SiameseRecipe(Recipe):
         samples; 0 is never.
     batch_size : number of labels in a batch of Module I.
     dropout : share of a row's entries that are left out while the encoder trains.
-    activation, residual : "relu" and True are the paper's encoder.
+    activation, residual : "relu" and True are the paper's encoder; with "linear" and False, the
+        vector of a row is the weighted sum of those of its features.
     classifier : "logistic" is a logistic regression for each label, with a weight vector and a
         bias; "cosine" is the paper's, without length and bias.
     start : the initial vector of a label: "text" is the vector of its text, as in the paper;
@@ -55,6 +56,7 @@ class SiameseRecipe(Recipe):
     word_classifiers : whether each label also learns a sparse linear classifier on the features
         themselves, whose score is one more column for the ranker; without learned `weights`, there
         is none.
+    texts_as_samples : whether that classifier takes the label's text for one more of its samples.
     shortlist : number of candidates from each search in prediction.
     weights : "learned" on the validation split, or "fixed" as in the paper: `alpha` times the
         cosine to the label's own vector plus (1 - `alpha`) times the mean of the cosines to its
@@ -81,6 +83,7 @@ class SiameseRecipe(Recipe):
     n_hard: int = 20
     n_random: int = 1000
     word_classifiers: bool = True
+    texts_as_samples: bool = True
     refine_learning_rate: float = 2e-3
     shortlist: int = 50
     weights: str = "learned"
@@ -106,6 +109,7 @@ class SiameseRecipe(Recipe):
         "n_hard": [_COUNT],
         "n_random": [_COUNT],
         "word_classifiers": ["boolean"],
+        "texts_as_samples": ["boolean"],
         "refine_learning_rate": [_RATE],
         "shortlist": [_POSITIVE],
         "weights": [StrOptions({"learned", "fixed"})],
@@ -143,3 +147,8 @@ def upgrade_from_2(parameters: dict[str, Any], state: dict[str, Any]) -> None:
 def upgrade_from_3(parameters: dict[str, Any], state: dict[str, Any]) -> None:
     """Keep these models without classifiers of single words."""
     state["word_classifiers_"] = None
+
+
+def upgrade_from_4(parameters: dict[str, Any], state: dict[str, Any]) -> None:
+    """Keep these models without the sample's best cosine."""
+    state["learned_texts_"] = None

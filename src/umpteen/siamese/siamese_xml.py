@@ -46,6 +46,7 @@ from umpteen.siamese.recipe import (
     upgrade_from_1,
     upgrade_from_2,
     upgrade_from_3,
+    upgrade_from_4,
 )
 from umpteen.siamese.tower import Tower, log_odds
 from umpteen.siamese.training import TowerSettings, TrainedTower, TrainingSet, train_tower
@@ -71,12 +72,16 @@ from umpteen.validation import (
 FloatArray = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
-_N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence; classifiers of words are one more
+_N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence, without what some models do not have
+_SPLIT, _SPLIT_SAMPLES, _LARGEST_SPLIT = 0.1, 1_000, 0.25  # shares, and samples to learn weights of
 _NO_TAIL = f"tail has no effect without learned weights, which need {FEWEST_SAMPLES:,} samples"
 _NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbose")
 
 
-@storage.storable(version=4, upgrades={1: upgrade_from_1, 2: upgrade_from_2, 3: upgrade_from_3})
+@storage.storable(
+    version=5,
+    upgrades={1: upgrade_from_1, 2: upgrade_from_2, 3: upgrade_from_3, 4: upgrade_from_4},
+)
 class SiameseXML(
     StartsFromTokenVectors, AddsLabels, RemovesLabels, KnowsFeatures, HasRecipe, ExtremeClassifier
 ):
@@ -91,18 +96,20 @@ class SiameseXML(
     - II, `"mine"`: finds the nearest labels of each sample, by text and by centroid. Without it,
       Modules III and IV learn from random negatives only.
     - III, `"refine"`: learns a classifier per label, which starts between its text and its
-      centroid. Beside it, each label learns a sparse linear classifier on the features themselves.
+      centroid. Beside it, each label learns a sparse linear classifier on the features themselves,
+      for which the label's text is one more sample.
     - IV, `"joint"`: does the same while the vectors of features are trained, too. It is left out
       if answers on the validation split are better without it.
 
     **Scores.** Candidates are the nearest labels by the sum of their three vectors, the labels that
     share the most informative words with the sample, and the most frequent labels. A ranker
     combines the label's two classifiers, the cosines to its text and to its centroid, shared words
-    and frequency. It learns on a validation split, with towers that were not trained on it; scores
-    are scaled to (0, 1). Then the towers are trained again on all samples. Labels without samples
-    have a ranker of their own, which learns from labels that were hidden, and ranks them as high
-    as costs no nDCG@5 on the split. With fewer than 2,000 samples, or `recipe__weights="fixed"`,
-    the weights are those of the paper.
+    (also compared with the label that shares most) and frequency. It learns on a validation split,
+    with towers that were not trained on it: a tenth of the samples, or 1,000 if that is more, but
+    at most a quarter. Scores are scaled to (0, 1). Then the towers are trained again on all
+    samples. Labels without samples have a ranker of their own, which learns from labels that were
+    hidden, and ranks them as high as costs no nDCG@5 on the split. With fewer than 2,000 samples,
+    or `recipe__weights="fixed"`, the weights are those of the paper.
 
     **Label features** use the same vocabulary as `X`. A label without features is represented by
     the centroid of its samples, and so are all labels if `fit` gets no label features. A label
@@ -159,10 +166,12 @@ class SiameseXML(
     newcomer_ranker_: QuadraticRanker | None  # of labels without samples; None: as of the others
     companion_: Annotated[Companion, Given("features")] | None  # only in models of version 0.1
     label_features_: Annotated[csr_matrix, Shape("labels", "features")]  # completed by centroids
+    learned_texts_: Annotated[csr_matrix, Shape("learned labels", "features")] | None
     label_counts_: Annotated[npt.NDArray[np.int64], Shape("labels"), Within(0, 2**62)]
     n_samples_: Annotated[int, Within(1, 2**62)]
     history_: list[dict[str, list[float]]]  # of each tower, the losses of each module's epochs
     _lexical: LexicalIndex  # of label_features_ and label_counts_
+    _learned: LexicalIndex | None  # of learned_texts_
 
     def __init__(
         self,
@@ -212,16 +221,18 @@ class SiameseXML(
 
     @classmethod
     def released(cls, **changes: Any) -> Self:
-        """Return the paper's settings with some choices of its released code.
+        """Return the paper's settings with some choices of its released code: not the whole of it.
 
         These are GELU, no residual block, only the hardest negative of a batch, no mined negatives
-        in Module I, and other learning rates. The released code does more, which is missing here:
-        it smooths label vectors by random walks, adds a term for centroids to the loss of Module I,
-        has a residual block in Module III only, and combines scores by exp and sigmoid.
+        in Module I, no random negatives in Module III, and other learning rates. What the released
+        code does beyond them is listed in the notes on the paper, `papers/siamese`; among it are
+        a residual block in Module III, a term for centroids in the loss of Module I, label vectors
+        that are smoothed by random walks, and scores that are combined by exp and sigmoid.
         """
         code = {
             "recipe__activation": "gelu", "recipe__residual": False, "recipe__n_negatives": 1,
-            "recipe__mine_every": 0, "recipe__refine_learning_rate": 2e-4, "learning_rate": 0.01,
+            "recipe__mine_every": 0, "recipe__n_random": 0, "recipe__refine_learning_rate": 2e-4,
+            "learning_rate": 0.01,
         }  # fmt: skip
         return cls.paper(**{**code, **changes})
 
@@ -269,10 +280,11 @@ class SiameseXML(
         whole = TrainingSet.of(rows, complete(texts, rows, labels), labels)
         seed, mark = self._seed_and_mark(whole, table, split)
         if split is None and self._learns_weights(rows.shape[0]):
-            split = validation_split(whole.X, labels, seed, copies_together=True)
+            share = _split_share(rows.shape[0])
+            split = validation_split(whole.X, labels, seed, fraction=share, copies_together=True)
         self._check_fit(X, Y)
         evidence, self.ranker_, self.newcomer_ranker_, self.companion_ = None, None, None, None
-        words = None
+        words, learned = None, None
         recipe = self._used_recipe()
         if split is not None:
             evidence, keeps_joint = self._validated(whole, split, texts, table, seed, mark)
@@ -285,10 +297,13 @@ class SiameseXML(
             warnings.warn(_NO_TAIL, stacklevel=3)
         made = self._trained_towers(whole, table, recipe, "whole", seed, mark)
         if self.ranker_ is not None:
-            words = self._trained_words(whole, made, seed)
+            words = self._trained_words(whole, texts, made, seed)
+            learned = _learned_texts(whole)
         search = {"method": self.search, "use": "single", "n_jobs": self.n_jobs}
         self.history_ = [each.losses for each in made]
         self.n_samples_ = int(labels.shape[0])
+        self.learned_texts_ = None if learned is None else learned.features
+        self._learned = learned
         towers = [each.tower.searched(**search) for each in made]
         self._set_labels(towers, whole.label_features, _counts(labels), words)
         return evidence
@@ -307,10 +322,11 @@ class SiameseXML(
         made = self._trained_towers(part, table, self._used_recipe(), "part", seed, mark)
         counts, Y = _counts(part.Y), csr_matrix(whole.Y[split])
         lexical = LexicalIndex(part.label_features, counts)
-        words = self._trained_words(part, made, seed)
+        words = self._trained_words(part, texts, made, seed)
+        learned = _learned_texts(part)
 
         def evidence(towers: list[Tower]) -> ValidationEvidence:
-            predictor = self._predictor(towers, lexical, words, beyond_vectors=True)
+            predictor = self._predictor(towers, lexical, words, learned, beyond_vectors=True)
             further = hidden_pairs(predictor, part.X, csr_matrix(whole.Y[~split]), hidden)
             return ValidationEvidence.of(predictor, whole.X[split], Y, counts, hidden, further)
 
@@ -334,19 +350,22 @@ class SiameseXML(
         ]
 
     def _trained_words(
-        self, data: TrainingSet, made: list[TrainedTower], seed: int
+        self, data: TrainingSet, texts: csr_matrix, made: list[TrainedTower], seed: int
     ) -> WordClassifiers | None:
         """The labels' classifiers of single words, with the hard negatives of all towers."""
-        if not self._used_recipe().word_classifiers:
+        recipe = self._used_recipe()
+        if not recipe.word_classifiers:
             return None
         hard = [each.hard for each in made]
-        return WordClassifiers.fitted(data.X, data.Y, hard, seed, self.n_jobs, self.verbose)
+        own = as_csr(unit_rows(texts)) if recipe.texts_as_samples else None
+        return WordClassifiers.fitted(data.X, data.Y, hard, seed, self.n_jobs, self.verbose, own)
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: a number of labels or columns that does not fit."""
         if self.companion_ is not None and self.companion_.classifier.n_labels_ > self.n_labels_:
             yield f"has {self.n_labels_} labels, and its companion more"
         n_columns = _N_COLUMNS + (self.word_classifiers_ is not None)
+        n_columns += self.learned_texts_ is not None
         rankers = (self.ranker_, n_columns), (self.newcomer_ranker_, _N_NEWCOMER_COLUMNS)
         for ranker, expected in rankers:
             if ranker is not None and len(ranker.means) != expected:
@@ -440,9 +459,14 @@ class SiameseXML(
         now = vars(self).copy()  # of one moment: another thread may add labels
         lexical = now.get("_lexical") or LexicalIndex(now["label_features_"], now["label_counts_"])
         self.__dict__.setdefault("_lexical", lexical)  # if the model was just loaded
-        learned = self._has_learned_weights()
-        words = now["word_classifiers_"] if learned else None
-        predictor = self._predictor(now["towers_"], lexical, words, learned, now["companion_"])
+        is_learned = self._has_learned_weights()
+        words, learned = now["word_classifiers_"] if is_learned else None, None
+        if is_learned and now["learned_texts_"] is not None:
+            learned = now.get("_learned") or _index_of(now["learned_texts_"])
+            self.__dict__.setdefault("_learned", learned)
+        predictor = self._predictor(
+            now["towers_"], lexical, words, learned, is_learned, now["companion_"]
+        )
         return predictor.topk(as_csr(X), k, self._scoring(lexical.counts))
 
     def _set_labels(
@@ -461,12 +485,13 @@ class SiameseXML(
         towers: list[Tower],
         lexical: LexicalIndex,
         words: WordClassifiers | None,
+        learned: LexicalIndex | None,
         beyond_vectors: bool,
         companion: Companion | None = None,
     ) -> Predictor:
         n_each = min(int(self._used_recipe().shortlist), len(lexical.counts))
         return Predictor(
-            towers, lexical, words, n_each, beyond_vectors,
+            towers, lexical, words, learned, n_each, beyond_vectors,
             None if companion is None else companion.classifier, self.n_jobs, self.verbose,
         )  # fmt: skip
 
@@ -537,6 +562,20 @@ class SiameseXML(
                 "for each feature of X, and dim numbers in each"
             )
         return table.toarray() if isinstance(table, csr_matrix) else table
+
+
+def _split_share(n_samples: int) -> float:
+    """The share of the samples that weights are learned from; few are too few to learn from."""
+    return max(_SPLIT, min(_LARGEST_SPLIT, _SPLIT_SAMPLES / n_samples))
+
+
+def _learned_texts(data: TrainingSet) -> LexicalIndex:
+    """The words of labels with samples."""
+    return _index_of(csr_matrix(data.label_features[data.Y.getnnz(axis=0) > 0]))
+
+
+def _index_of(texts: csr_matrix) -> LexicalIndex:
+    return LexicalIndex(texts, np.zeros(texts.shape[0], np.int64))
 
 
 def _counts(Y: csr_matrix) -> npt.NDArray[np.int64]:

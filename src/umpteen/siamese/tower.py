@@ -37,7 +37,7 @@ class TrainedEncoder:
 
     table: Annotated[FloatArray, Shape("features", "dim")]
     matrix: Annotated[FloatArray, Shape("dim", "dim")] | None
-    activation: Annotated[str, OneOf("relu", "gelu")]
+    activation: Annotated[str, OneOf("relu", "gelu", "linear")]
 
     def bags(self, X: Features) -> FloatArray:
         """Return f, which comes before the residual block."""
@@ -48,6 +48,8 @@ class TrainedEncoder:
         sums = X @ self.table
         if self.activation == "relu":
             return _units(np.maximum(sums, 0))
+        if self.activation == "linear":
+            return _units(sums)
         return _units(sums * (0.5 + 0.5 * erf(sums / np.sqrt(2.0))))
 
     def lift(self, bags: FloatArray) -> FloatArray:

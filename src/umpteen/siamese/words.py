@@ -2,7 +2,8 @@
 
 A vector of a few hundred numbers cannot tell every word from every other, and frequent labels have
 the samples to learn of each word by itself. So Module III has a second view of a sample, its
-features themselves: w_l x + b_l, trained on the hard negatives of Module II and on random ones.
+features themselves: w_l x + b_l, trained on the hard negatives of Module II and on random ones. The
+label's text is one more sample of it, which tells most about labels with few.
 """
 
 from collections.abc import Sequence
@@ -43,17 +44,24 @@ class WordClassifiers:
     @classmethod
     def fitted(
         cls, X: csr_matrix, Y: csr_matrix, hard: Sequence[IntArray], seed: int = 0,
-        n_jobs: int | None = None, verbose: Verbose = False,
+        n_jobs: int | None = None, verbose: Verbose = False, texts: csr_matrix | None = None,
     ) -> "WordClassifiers":  # fmt: skip
-        """Train on rows of length 1, with tables of hard negatives `(samples, any)`; -1 is none."""
-        own, negatives = csr_matrix(Y.T), _samples_of(hard, Y.shape)
+        """Train on rows of length 1, with tables of hard negatives `(samples, any)`; -1 is none.
+
+        A row of `texts` `(labels, features)` counts as a sample of its label if that has samples,
+        and as none of any other label; an empty row does not count.
+        """
+        n_samples, negatives = X.shape[0], _samples_of(hard, Y.shape)
+        if texts is not None:
+            X, Y = _with_texts(X, Y, texts)
+        own = csr_matrix(Y.T)
         squares = np.asarray(X.multiply(X).sum(axis=1), np.float64).ravel()
         rows = (X.indptr, X.indices, X.data, squares)
         samples = (own.indptr, own.indices, negatives.indptr, negatives.indices)
         firsts = range(0, Y.shape[1], _BLOCK)
         with progress_bar("Learning words", len(firsts), verbose=verbose) as bar:
             blocks = parallel.map(
-                _trained, firsts, (frozen((*rows, *samples)), seed), n_jobs=n_jobs,
+                _trained, firsts, (frozen((*rows, *samples)), n_samples, seed), n_jobs=n_jobs,
                 done=lambda _: bar.advance(),
             )  # fmt: skip
         sizes = np.concatenate([np.diff(begins) for begins, *_ in blocks])
@@ -101,16 +109,26 @@ class WordClassifiers:
         return WordClassifiers, (self.weights, self.biases)  # the rest is derived again
 
 
-def _trained(first: int, arrays: tuple[Any, ...], seed: int) -> tuple[Any, ...]:
+def _trained(first: int, arrays: tuple[Any, ...], n_samples: int, seed: int) -> tuple[Any, ...]:
     """The classifiers of a block of labels."""
     *rows, own_indptr, own, hard_indptr, hard = arrays
-    order = np.random.default_rng([seed, first]).permutation(len(rows[0]) - 1)
+    order = np.random.default_rng([seed, first]).permutation(n_samples)
     last = min(first + _BLOCK, len(own_indptr) - 1)
     found: tuple[Any, ...] = train_word_classifiers(
         *rows, own_indptr, own, hard_indptr, hard, order, first, last, _N_RANDOM, _PER_SAMPLE,
         _COST, _TOLERANCE, _MAX_EPOCHS, _PRUNE,
     )  # fmt: skip
     return found
+
+
+def _with_texts(X: csr_matrix, Y: csr_matrix, texts: csr_matrix) -> tuple[csr_matrix, csr_matrix]:
+    """Samples, followed by the texts of labels that have samples; and the labels of all rows."""
+    described = np.flatnonzero((Y.getnnz(axis=0) > 0) & (texts.getnnz(axis=1) > 0))
+    rows = np.arange(len(described))
+    own = csr_matrix(
+        (np.ones(len(rows), Y.dtype), (rows, described)), shape=(len(rows), Y.shape[1])
+    )
+    return csr_matrix(vstack([X, texts[described]])), csr_matrix(vstack([Y, own]))
 
 
 def _samples_of(hard: Sequence[IntArray], shape: tuple[int, int]) -> csr_matrix:
