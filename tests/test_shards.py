@@ -1,6 +1,8 @@
 """Texts that stay in their files: the same model as from lists, to the byte."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,12 @@ from tests.engines import OtherProcesses
 from umpteen import parallel
 from umpteen.cli import main
 from umpteen.data import read_shards
-from umpteen.errors import DataFormatError, DatasetNotFoundError, ShardsError
+from umpteen.errors import (
+    DataFormatError,
+    DatasetNotFoundError,
+    ParameterError,
+    ShardsError,
+)
 from umpteen.shards import TextShards, lengths_of, texts_at
 from umpteen.text import Vectorizer
 
@@ -153,6 +160,48 @@ def test_files_that_cannot_be_used_are_named(tmp_path):
         read_shards(tmp_path / "a.xmc.txt")
     with pytest.raises(DatasetNotFoundError):
         read_shards(str(tmp_path / "none" / "*.jsonl"))
+
+
+def other_words(file):
+    samples = map(json.loads, file.read_text().splitlines())
+    changed = [{**sample, "text": sample["text"][::-1]} for sample in samples]
+    file.write_text("".join(json.dumps(sample) + "\n" for sample in changed))
+
+
+def one_long_line(file):
+    size = file.stat().st_size
+    file.write_text(json.dumps({"text": "x" * (size - 13)}) + "\n")
+
+
+@pytest.mark.parametrize("change", [other_words, one_long_line, Path.unlink])
+def test_files_that_change_after_they_were_counted_are_named(change, tmp_path):
+    """Otherwise the rows of X would not be those of the labels."""
+    pattern = write_files(tmp_path / "in", *made_texts())
+    texts = read_shards(pattern).texts
+    size = (tmp_path / "in" / "2.jsonl").stat().st_size
+    change(tmp_path / "in" / "2.jsonl")
+    if change is not Path.unlink:
+        assert (tmp_path / "in" / "2.jsonl").stat().st_size == size
+    with pytest.raises(ShardsError, match=r"2\.jsonl"):
+        Vectorizer().fit(texts)
+    with pytest.raises(ShardsError, match=r"2\.jsonl"):
+        list(texts)
+    if change is one_long_line:
+        with pytest.raises(ShardsError, match=r"2\.jsonl"):
+            texts[236]
+
+
+def test_a_pipe_is_refused(tmp_path):
+    """It can be read once, and a second reader would wait for ever."""
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(DataFormatError, match="pipe"):
+        read_shards(tmp_path / "pipe.jsonl")
+
+
+@pytest.mark.parametrize("nothing", [None, 5, [5], b"train.jsonl"])
+def test_what_names_no_file_is_refused(nothing):
+    with pytest.raises(ParameterError, match="names no file"):
+        read_shards(nothing)
 
 
 def test_files_without_labels_have_none(tmp_path):

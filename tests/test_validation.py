@@ -104,6 +104,23 @@ def test_64_bit_indices_of_the_input_stay_64_bit():
     assert matrix.indices is indices
 
 
+@pytest.mark.parametrize(
+    ("form", "part", "content"),
+    [
+        ("csr", "indptr", np.zeros(0, np.int32)),
+        ("csr", "indptr", np.full(4, np.nan)),
+        ("coo", "row", np.zeros(1, np.int32)),
+        ("lil", "rows", np.array([None] * 3)),
+    ],
+)
+def test_damaged_sparse_matrices_are_named(form, part, content):
+    """scipy's own errors, of a look at their size, do not say which input it was."""
+    matrix = sparse.eye(3, format=form)
+    setattr(matrix, part, content)
+    with pytest.raises(FeaturesError, match="X is a damaged sparse matrix"):
+        check_features(matrix)
+
+
 def test_memory_is_shared_where_nothing_has_to_change():
     """A copy of the largest matrix of the program would double its memory."""
     matrix = sparse.random(50, 40, 0.1, format="csr", dtype=np.float32, random_state=0)

@@ -55,9 +55,10 @@ class TextShards(Sequence[str]):
     def __getitem__(self, row: int | slice) -> str | list[str]:
         if not isinstance(row, slice):
             return self.take(np.array([range(len(self))[row]]))[0]
-        if self._latest[0] != row:
-            self._latest = row, self.take(np.arange(len(self))[row])
-        return list(self._latest[1])
+        latest = self._latest  # of one moment: another thread may ask for another slice
+        if latest[0] != row:
+            latest = self._latest = row, self.take(np.arange(len(self))[row])
+        return list(latest[1])
 
     def take(self, rows: Rows) -> list[str]:
         """Return some texts, in the order of `rows`."""

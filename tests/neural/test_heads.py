@@ -613,10 +613,11 @@ def test_counts_that_are_no_counts_are_refused(name, more):
         ALL[name]().init_bias([value] * N_LABELS, *n_samples)
 
 
+@pytest.mark.parametrize("settings", [torch.zeros(9, dtype=torch.uint8), None, {"n_labels": 3}])
 @pytest.mark.parametrize("name", ["product", "cascade", "powerset"])
-def test_damaged_settings_of_weights_are_refused(name):
+def test_damaged_settings_of_weights_are_refused(name, settings):
     head = ALL[name]()
-    weights = head.state_dict() | {"_extra_state": torch.zeros(9, dtype=torch.uint8)}
+    weights = head.state_dict() | {"_extra_state": settings}
     with pytest.raises(ParameterError, match="settings"):
         head.load_state_dict(weights)
 

@@ -457,3 +457,10 @@ def test_parameters_of_the_first_version_become_a_recipe(tmp_path):
     ]  # fmt: skip
     assert found[""].recipe == SoftmaxRecipe(centroid_scale=10.0)
     assert found["-paper"].recipe == replace(AdversarialSoftmax.paper().recipe, calibrate=True)
+
+
+def test_samples_that_are_too_short_to_be_squared_are_refused():
+    """Steps are divided by sums of squares, which would be 0."""
+    X = np.random.default_rng(0).random((40, 3)).astype(np.float32)
+    with pytest.raises(FeaturesError, match="scale X"):
+        AdversarialSoftmax(epochs=1).fit(X * np.float32(1e-24), np.arange(40) % 4)

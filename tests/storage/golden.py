@@ -132,7 +132,8 @@ def _images() -> Any:
 
 
 def _siamese(n_samples: int = 2_000, **parameters: Any) -> Any:
-    model = um.SiameseXML(dim=8, epochs=1, refine_epochs=1, shortlist=8, **parameters)
+    recipe = um.siamese.SiameseRecipe(refine_epochs=1, shortlist=8)
+    model = um.SiameseXML(dim=8, epochs=1, recipe=recipe).set_params(**parameters)
     return _fitted(model, n_samples=n_samples, label_features=_label_texts())
 
 
@@ -212,8 +213,11 @@ WITH_TORCH: dict[str, Callable[[], Any]] = {
         _network(encoder=_narrow("Bag", dim=8), decoder=um.collapse.NearestSet())
     ),
     "SiameseXML": lambda: _siamese(),
-    "SiameseXML-fixed": lambda: _siamese(weights="fixed", residual=True, search="hnsw"),
-    "SiameseXML-fused": lambda: _siamese(20_000, fuse_with=um.LabelTree(), n_models=2, tail=0.5),
+    "SiameseXML-fixed": lambda: _siamese(
+        recipe__weights="fixed", recipe__residual=True, search="hnsw"
+    ),
+    # In version 0.1, it also had a LabelTree as its companion.
+    "SiameseXML-fused": lambda: _siamese(20_000, n_models=2, tail=0.5),
 }
 
 

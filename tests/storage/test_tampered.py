@@ -66,6 +66,18 @@ def test_an_index_that_leads_astray_is_named(model, field, value, message, tmp_p
         umpteen.load(tmp_path)
 
 
+@pytest.mark.parametrize("model", ["SiameseXML", "SiameseXML-fixed"])
+def test_no_answer_is_not_a_number(model: str, tmp_path: Path) -> None:
+    """NaN would come first or last at will, and break whatever adds up scores."""
+    pytest.importorskip("torch")
+    folder = _folder(model)
+    folder.arrays[_number_of(folder.manifest["model"], "table")][::2] = np.nan
+    folder.write(tmp_path)
+    top = umpteen.load(tmp_path).predict_topk(samples()[0][:24], 5)
+    assert not np.isnan(top.scores).any()
+    assert ((top.labels < 0) == (top.scores == -np.inf)).all()
+
+
 def test_a_table_without_a_free_slot_is_refused(tmp_path: Path) -> None:
     """No search in it would ever end."""
     folder = _folder("Vectorizer")

@@ -41,7 +41,14 @@ def check_numbering(files: list[Path], form: str | None, options: dict[str, Any]
 
 def listed(inputs: Inputs) -> list[str]:
     """Return the names and patterns that are given, at least one."""
-    given = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
+    if isinstance(inputs, str | PathLike):
+        return [fspath(inputs)]
+    given = list(inputs) if isinstance(inputs, Iterable) else [inputs]
+    for each in given:
+        if not isinstance(each, str | PathLike):
+            raise ParameterError(
+                f"{each!r} names no file; expected a name, a glob pattern, or a list of these"
+            )
     if not given:
         raise ParameterError("no input files are given; expected names or a glob pattern")
     return [fspath(each) for each in given]

@@ -1,8 +1,10 @@
 """Files of texts that stay where they are: tasks read them, on any machine that sees them."""
 
 import os
+import stat
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -17,6 +19,7 @@ from umpteen.errors import DataFormatError, ShardsError
 from umpteen.shards import TextShards
 
 _AT_ONCE = 2000  # texts
+_SAME = "all machines must see the same files under the same paths, and nobody may change them"
 
 
 @dataclass(frozen=True)
@@ -25,17 +28,22 @@ class TextFile:
 
     path: str
     size: int
-    changed: int
+    changed: int  # a checkpoint of an earlier state is not used; copies may differ
     format: str | None
     options: tuple[tuple[str, Any], ...]
+    checksum: int | None = None  # of its texts, once they were read
 
     def samples(self) -> Iterator[Samples]:
         """Yield the samples of the file, a few at a time."""
-        if os.stat(self.path).st_size != self.size:
+        try:
+            size = os.stat(self.path).st_size
+        except OSError as problem:
             raise ShardsError(
-                f"{self.path} was changed while it was read, or is another file on this machine: "
-                "all machines must see the same files under the same paths"
-            )
+                f"{self.path} cannot be read any more, or not on this machine "
+                f"({problem.strerror}): {_SAME}"
+            ) from None
+        if size != self.size:
+            raise self._changed()
         for samples in stream(
             self.path, batch_size=_AT_ONCE, format=self.format, **dict(self.options)
         ):
@@ -47,8 +55,20 @@ class TextFile:
             yield samples
 
     def batches(self) -> Iterator[list[str]]:
-        """Yield the texts of the file, a few at a time."""
-        return (samples.texts or [] for samples in self.samples())
+        """Yield the texts of the file, a few at a time; at the end, they must be as before."""
+        checksum = 0
+        for samples in self.samples():
+            texts = samples.texts or []
+            checksum = _checksum(texts, checksum)
+            yield texts
+        if self.checksum not in (None, checksum):
+            raise self._changed()
+
+    def _changed(self) -> ShardsError:
+        return ShardsError(
+            f"{self.path} was changed while it was read, or is another file on this machine: "
+            f"{_SAME}"
+        )
 
 
 class _Survey(NamedTuple):
@@ -58,6 +78,7 @@ class _Survey(NamedTuple):
     n_labels: npt.NDArray[np.int64] | None
     labels: npt.NDArray[np.int32]
     names: list[str]
+    checksum: int
 
 
 def read_shards(inputs: Inputs, *, format: str | None = None, **options: Any) -> Samples:  # noqa: A002
@@ -72,9 +93,17 @@ def read_shards(inputs: Inputs, *, format: str | None = None, **options: Any) ->
     files = []
     for path in find_files(inputs):
         found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise DataFormatError(
+                f"{path} is a pipe or a device, and files whose texts stay there are read several "
+                "times: write it to a file first, or read it with umpteen.data.read"
+            )
         given = tuple(sorted(options.items()))
         files.append(TextFile(str(path), found.st_size, found.st_mtime_ns, format, given))
     surveys = parallel.map(_surveyed, files)
+    files = [
+        replace(file, checksum=each.checksum) for file, each in zip(files, surveys, strict=True)
+    ]
     name_of: dict[str, str] = {}  # each name once in memory, however many files have it
     labels: list[list[str]] = []
     for each in surveys:
@@ -95,8 +124,10 @@ def _surveyed(file: TextFile) -> _Survey:
     labels: list[int] = []
     number_of: dict[str, int] = {}
     is_labelled = False
+    checksum = 0
     for samples in file.samples():
         texts = samples.texts or []
+        checksum = _checksum(texts, checksum)
         n_characters += map(len, texts)
         is_labelled |= samples.labels is not None
         for names in samples.labels or [[] for _ in texts]:
@@ -107,4 +138,10 @@ def _surveyed(file: TextFile) -> _Survey:
         np.array(n_labels, np.int64) if is_labelled else None,
         np.array(labels, np.int32),
         list(number_of),
+        checksum,
     )
+
+
+def _checksum(texts: list[str], before: int) -> int:
+    """The checksum of these texts and all before."""
+    return zlib.crc32("\0".join([*texts, ""]).encode("utf-8", "surrogatepass"), before)

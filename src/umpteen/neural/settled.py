@@ -34,7 +34,7 @@ class SettledHead(Head):
         own = self.settings()
         try:
             found = json.loads(bytes(state.tolist()))
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             found = "settings that are damaged"
         if not isinstance(found, dict) or self._decisive(found) != self._decisive(own):
             raise ParameterError(

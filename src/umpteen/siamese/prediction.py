@@ -82,7 +82,9 @@ class Predictor:
         """Return the k best of all candidates."""
 
         def best(evidence: Evidence) -> TopK:
-            return TopK(*merge_nearest(evidence.candidates, scoring.scores(evidence), k))
+            scores = scoring.scores(evidence)
+            known = np.where(np.isnan(scores), np.int32(-1), evidence.candidates)
+            return TopK(*merge_nearest(known, scores, k))
 
         if X.shape[0] == 0:
             return TopK(np.zeros((0, k), np.int32), np.zeros((0, k), np.float32))

@@ -24,10 +24,12 @@ def canonical_csr(
     _check_number_type(matrix.dtype, name, error)
     if matrix.ndim != 2:
         raise error(f"{name} has shape {matrix.shape}; expected 2 dimensions, one row per sample")
-    _check_size(matrix, name, error)
     try:
+        _check_size(matrix, name, error)
         fresh = _checked_structure(matrix)
-    except (ValueError, IndexError) as problem:
+    except error:
+        raise
+    except (ValueError, IndexError, TypeError, AttributeError) as problem:
         raise error(
             f"{name} is a damaged sparse matrix ({problem}); build it again, for example "
             "from (values, (rows, columns)) with scipy.sparse.coo_array"
