@@ -21,7 +21,7 @@ class TextSource(Protocol):
 
 
 class TextShards(Sequence[str]):
-    """The texts of several sources in order, of which this process keeps none.
+    """The texts of several sources in order, which are read there whenever they are needed.
 
     `n_characters` has the length of each text, source by source. Single texts and slices are read
     by tasks; iteration reads all sources here, one after the other.
@@ -77,7 +77,7 @@ Texts = list[str] | TextShards
 
 
 def check_text_source(texts: Any) -> Texts:
-    """Return a list of texts that were checked, or shards as they are."""
+    """Return shards unchanged, and other texts as a list that was checked."""
     return texts if isinstance(texts, TextShards) else check_texts(texts)
 
 

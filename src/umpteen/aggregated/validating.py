@@ -49,9 +49,9 @@ def best_labels(
     Of the ways, the last wins unless the best answers of an earlier one are clearly better.
     Baseline wins if its two best answers are about as often labels of the group, and exceed chance
     about as much: then the samples of a group do share its labels. One answer would not do: it
-    fits as well if samples share one label and differ in the others. By frequent answers alone,
-    Baseline is often right about a group, by rare ones far from chance. With few groups there is
-    no comparison, and the last wins.
+    fits as well if samples share one label and differ in the others. Both measures
+    count, since frequent answers alone are often right, and rare ones far from chance. With few
+    groups, there is no comparison, and the last wins.
     """
     *earlier, best = found
     _, learned = _validation_groups(problem, seed)

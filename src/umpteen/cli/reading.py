@@ -83,7 +83,9 @@ class Reading:
 
         files = path if isinstance(path, list) else [path]
         if any(map(is_stdin, files)):
-            raise UsageError("--stream reads files several times, and - (stdin) is none")
+            raise UsageError(
+                "--stream reads files several times, and stdin (-) only once: save it to a file"
+            )
         return read_shards(files, format=self.format, **self.options)
 
     def _expected(self, path: Path | list[Path]) -> str:

@@ -24,7 +24,7 @@ def find_files(inputs: Inputs) -> list[Path]:
 
 
 def is_pattern(path: str | PathLike[str]) -> bool:
-    """Return whether a path is a glob pattern; a file that is called so is none."""
+    """Return whether a path is a glob pattern, not the name of an existing file."""
     return glob.has_magic(fspath(path)) and not os.path.lexists(path)
 
 

@@ -82,13 +82,13 @@ class _Survey(NamedTuple):
 
 
 def read_shards(inputs: Inputs, *, format: str | None = None, **options: Any) -> Samples:  # noqa: A002
-    """Return the samples of many files whose texts stay there: `texts` reads them when needed.
+    """Return the samples of many files, with texts that stay in the files until they are needed.
 
     `inputs` are names of files and glob patterns, such as "train/*.parquet"; the other arguments
     are those of `read`. Tasks read the files once for the labels, and then whenever texts are
     needed, on the workers of a cluster if there is one (`umpteen.cluster.ray`). All machines must
     see the files under the same paths. A `Tagger` that is fitted on these samples is the same to
-    the bit as one that is fitted on lists.
+    the bit as one that is fitted on lists. Groups (`group_field`) are not read.
     """
     files = []
     for path in find_files(inputs):

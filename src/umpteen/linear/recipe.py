@@ -26,9 +26,10 @@ class TreeRecipe(Recipe):
     hard_negatives : number of nodes per sample that learn from it as a negative, although none of
         its labels is below them: those that the layers above score best. With 0, a node learns
         only from samples with a label below it.
-    upper_samples : maximum number of samples that a node above the leaves learns from; of more,
-        so many are drawn at random. The root learns from all samples otherwise, which takes most
-        of the memory of a task, and with many millions most of the time.
+    upper_samples : maximum number of samples that a node above the leaves learns from; if it
+        has more, that many are drawn at random. By default there is no limit: the root learns
+        from all samples, which takes most of the memory of a task and, with many millions of
+        samples, most of the time.
     path_weight : power of the path's probabilities in the score of a label.
     trust : whether to lower the scores of labels that were often wrong in training.
     label_text_share : share of the label features in the vectors that the tree is built from; the

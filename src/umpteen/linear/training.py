@@ -127,8 +127,8 @@ def learned_from(
 ) -> list[npt.NDArray[np.int32]]:
     """Return the samples that each node of a layer learns from, ascending.
 
-    Above the leaves, where each child stands for many labels, at most `upper_samples` of those that
-    reach it.
+    Above the leaves, where each child stands for many labels, a node learns from at most
+    `upper_samples` of the samples that reach it.
     """
     samples = columns_of(reached)
     if solver.upper_samples is None or nodes.stop == hierarchy.n_nodes:

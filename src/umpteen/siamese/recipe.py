@@ -56,7 +56,7 @@ class SiameseRecipe(Recipe):
     word_classifiers : whether each label also learns a sparse linear classifier on the features
         themselves, whose score is one more column for the ranker; without learned `weights`, there
         is none.
-    texts_as_samples : whether that classifier takes the label's text for one more of its samples.
+    texts_as_samples : whether the label's text is one more sample for that classifier.
     shortlist : number of candidates from each search in prediction.
     weights : "learned" on the validation split, or "fixed" as in the paper: `alpha` times the
         cosine to the label's own vector plus (1 - `alpha`) times the mean of the cosines to its

@@ -221,11 +221,11 @@ class SiameseXML(
 
     @classmethod
     def released(cls, **changes: Any) -> Self:
-        """Return the paper's settings with some choices of its released code: not the whole of it.
+        """Return the paper's settings with some, but not all, choices of its released code.
 
         These are GELU, no residual block, only the hardest negative of a batch, no mined negatives
-        in Module I, no random negatives in Module III, and other learning rates. What the released
-        code does beyond them is listed in the notes on the paper, `papers/siamese`; among it are
+        in Module I, no random negatives in Module III, and other learning rates. The notes on the
+        paper, `papers/siamese`, list what else the released code does; among other things, it has
         a residual block in Module III, a term for centroids in the loss of Module I, label vectors
         that are smoothed by random walks, and scores that are combined by exp and sigmoid.
         """

@@ -22,10 +22,10 @@ Doubles = npt.NDArray[np.float64]
 def calibrate(answers: Answers, X: Features, Y: csr_matrix) -> Calibration:
     """Return the calibration of largest likelihood; a sample's labels count as one together.
 
-    The likelihood is concave in all numbers: Newton's method, with steps that are halved until
-    they are better. A higher score is never worth less. A pass over the scores of all classes for
-    each of some ten rounds; with very many classes some of the samples have to do, from all over
-    the split, as its order may mean something.
+    The likelihood is concave in all numbers, so this is Newton's method, with steps that are halved
+    until they are better. A higher score never gets a lower probability. Each of about ten rounds
+    is a pass over the scores of all classes. With very many classes, only some of the samples are
+    used, from all over the split, because its order may mean something.
     """
     n_rows = min(X.shape[0], max(_LEAST_ROWS, _MOST_SCORES // len(answers.counts)))
     rows = np.arange(n_rows) * X.shape[0] // max(n_rows, 1)

@@ -47,10 +47,10 @@ NOT_CALIBRATED = Calibration()
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a trained model says.
+    """The answers of a trained model.
 
     `corrected` adds the noise's log-probability to each score, which makes them those of a softmax
-    (Eq. 5). Only classes that have training samples are answered, `counts` of them. To rank
+    (Eq. 5). Answers are classes that have training samples, by `counts`. To rank
     classes, `discount` times the logarithm of its count is taken from each one's calibrated score.
     """
 

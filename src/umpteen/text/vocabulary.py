@@ -86,8 +86,8 @@ def gathered(
 ) -> tuple[list[Counts], list[Spelled]]:
     """Return the counts and words of blocks as they come.
 
-    If `together`, they are added up whenever there are twice as many as different ones: what many
-    files have would not fit into memory otherwise.
+    If `together`, counts are added up whenever there are more than twice as many as different ones:
+    those of many files would not fit into memory otherwise.
     """
     counts: list[Counts] = []
     spelled: list[Spelled] = []
