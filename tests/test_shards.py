@@ -204,6 +204,12 @@ def test_what_names_no_file_is_refused(nothing):
         read_shards(nothing)
 
 
+def test_groups_are_refused_rather_than_dropped(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "page": "p1", "labels": ["x"]}\n')
+    with pytest.raises(ParameterError, match="texts of groups cannot stay in their files"):
+        read_shards(tmp_path / "a.jsonl", group_field="page")
+
+
 def test_files_without_labels_have_none(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
     (tmp_path / "b.jsonl").write_text('{"text": "b", "labels": ["x"]}\n')

@@ -15,7 +15,7 @@ from umpteen import parallel
 from umpteen.data.finding import Inputs, find_files
 from umpteen.data.formats.files import stream
 from umpteen.data.samples import Samples
-from umpteen.errors import DataFormatError, ShardsError
+from umpteen.errors import DataFormatError, ParameterError, ShardsError
 from umpteen.shards import TextShards
 
 _AT_ONCE = 2000  # texts
@@ -88,8 +88,13 @@ def read_shards(inputs: Inputs, *, format: str | None = None, **options: Any) ->
     are those of `read`. Tasks read the files once for the labels, and then whenever texts are
     needed, on the workers of a cluster if there is one (`umpteen.cluster.ray`). All machines must
     see the files under the same paths. A `Tagger` that is fitted on these samples is the same to
-    the bit as one that is fitted on lists. Groups (`group_field`) are not read.
+    the bit as one that is fitted on lists. Groups (`group_field`) are refused.
     """
+    if options.get("group_field") is not None:
+        raise ParameterError(
+            "texts of groups cannot stay in their files: read them with umpteen.data.read, or leave "
+            "out `group_field`"
+        )
     files = []
     for path in find_files(inputs):
         found = os.stat(path)
