@@ -92,8 +92,8 @@ def read_shards(inputs: Inputs, *, format: str | None = None, **options: Any) ->
     """
     if options.get("group_field") is not None:
         raise ParameterError(
-            "texts of groups cannot stay in their files: read them with umpteen.data.read, or leave "
-            "out `group_field`"
+            "texts of groups cannot stay in their files: read them with umpteen.data.read, or "
+            "leave out `group_field`"
         )
     files = []
     for path in find_files(inputs):
