@@ -24,7 +24,6 @@ from harness.measure import Stopwatch, peak_megabytes
 from harness.report import made_by, table_lines, write_results
 
 import umpteen as um
-from umpteen.data.samples import join_samples
 
 TIMES = (1, 2, 4)
 N_FILES = 8  # for each time
@@ -90,10 +89,10 @@ def measured(way: str, folder: str) -> Figures:
     with um.cluster.ray("local") if way == "cluster" else nullcontext(), Stopwatch() as watch:
         if way == "lists":
             files = sorted(Path(folder).iterdir())
-            samples = join_samples([um.data.read(file) for file in files])
+            texts = [text for file in files for text in um.data.read(file).texts]
         else:
-            samples = um.data.read_shards(pattern)
-        X = um.text.Vectorizer(n_jobs=2).fit_transform(samples.texts)
+            texts = um.data.read_shards(pattern).texts
+        X = um.text.Vectorizer(n_jobs=2).fit_transform(texts)
     bits = hashlib.sha256(X.data.tobytes() + X.indices.tobytes()).hexdigest()
     of_X = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e6
     peak = peak_megabytes()

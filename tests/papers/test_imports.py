@@ -14,7 +14,8 @@ FOLDERS = ("papers", "benchmarks")
 KNOWN = {
     "benchmarks/aggregated.py", "benchmarks/aggregated_baseline.py",
     "benchmarks/aggregated_choices.py", "benchmarks/aggregated_numbers.py",
-    "benchmarks/cluster.py", "benchmarks/cluster_plan.py", "benchmarks/cold_start.py",
+    "benchmarks/cluster.py", "benchmarks/cluster_memory.py", "benchmarks/cluster_plan.py",
+    "benchmarks/cold_start.py",
     "benchmarks/harness/metered.py", "benchmarks/head_codes.py", "benchmarks/heads.py",
     "benchmarks/new_labels.py", "benchmarks/siamese.py", "benchmarks/siamese_speed.py",
     "benchmarks/softmax.py", "benchmarks/tagger.py",

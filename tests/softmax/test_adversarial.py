@@ -459,8 +459,9 @@ def test_parameters_of_the_first_version_become_a_recipe(tmp_path):
     assert found["-paper"].recipe == replace(AdversarialSoftmax.paper().recipe, calibrate=True)
 
 
-def test_samples_that_are_too_short_to_be_squared_are_refused():
-    """Steps are divided by sums of squares, which would be 0."""
-    X = np.random.default_rng(0).random((40, 3)).astype(np.float32)
-    with pytest.raises(FeaturesError, match="scale X"):
-        AdversarialSoftmax(epochs=1).fit(X * np.float32(1e-24), np.arange(40) % 4)
+@pytest.mark.parametrize("scale", [1e-22, 1e-24, 1e-38])
+def test_samples_whose_squares_vanish_in_float32_are_learned_without_a_division_by_zero(scale):
+    X = np.random.default_rng(0).random((40, 3)).astype(np.float32) * np.float32(scale)
+    for features in (X, csr_matrix(X)):
+        top = AdversarialSoftmax(epochs=1).fit(features, np.arange(40) % 4).predict_topk(X, k=4)
+        assert np.isfinite(top.scores[top.labels >= 0]).all()

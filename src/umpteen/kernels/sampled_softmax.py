@@ -13,6 +13,8 @@ from numba import njit
 from umpteen.kernels.compiling import inlined, kernel
 from umpteen.kernels.sorting import stable_order
 
+_LEAST_SQUARE = np.float32(1e-38)  # squares of tiny gradients are 0 in float32
+
 NEGATIVE_SAMPLING, NCE, ONE_VS_EACH, AUGMENT_REDUCE, SAMPLED_SOFTMAX = range(5)
 
 
@@ -113,13 +115,14 @@ def _step(weights, squares, gradient, learning_rate):
     """Adagrad along a gradient."""
     for i in range(len(weights)):
         squares[i] += gradient[i] * gradient[i]
-        weights[i] -= learning_rate * gradient[i] / np.sqrt(squares[i])
+        weights[i] -= learning_rate * gradient[i] / np.sqrt(max(squares[i], _LEAST_SQUARE))
 
 
 @inlined
 def _step_bias(model, label, slope, learning_rate):
     model.bias_squares[label] += np.float32(slope * slope)
-    model.biases[label] -= learning_rate * slope / np.sqrt(model.bias_squares[label])
+    squares = max(model.bias_squares[label], _LEAST_SQUARE)
+    model.biases[label] -= learning_rate * slope / np.sqrt(squares)
 
 
 @inlined
@@ -266,9 +269,8 @@ def train_sparse(model, support, rules, X, rows, labels, logs, bounds, share):
                 slope = gradient[place]
                 gradient[place], is_touched[place] = 0, False
                 model.weight_squares[at + place] += slope * slope
-                model.weights[at + place] -= (
-                    weight_rate * slope / np.sqrt(model.weight_squares[at + place])
-                )
+                squares = max(model.weight_squares[at + place], _LEAST_SQUARE)
+                model.weights[at + place] -= weight_rate * slope / np.sqrt(squares)
             _step_bias(model, label, total, rate)
             start = end
 

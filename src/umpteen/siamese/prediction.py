@@ -83,8 +83,8 @@ class Predictor:
 
         def best(evidence: Evidence) -> TopK:
             scores = scoring.scores(evidence)
-            known = np.where(np.isnan(scores), np.int32(-1), evidence.candidates)
-            return TopK(*merge_nearest(known, scores, k))
+            candidates = np.where(np.isnan(scores), np.int32(-1), evidence.candidates)
+            return TopK(*merge_nearest(candidates, scores, k))
 
         if X.shape[0] == 0:
             return TopK(np.zeros((0, k), np.int32), np.zeros((0, k), np.float32))

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import storage
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
-from umpteen.errors import FeaturesError, LabelsError, ModelCorruptError, ParameterError
+from umpteen.errors import LabelsError, ModelCorruptError, ParameterError
 from umpteen.kernels import sampled_softmax as kernel
 from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.calibration import calibrate
@@ -62,7 +62,6 @@ _START_KEPT = (
 DISCOUNTS: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
-_SHORTEST = 1e-18  # length of samples
 
 
 @storage.storable(version=4, upgrades={1: upgrade_from_1, 2: upgrade_from_2, 3: upgrade_from_3})
@@ -223,11 +222,6 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         training, validation = split_samples(X, Y, recipe.validation_fraction, seed)
         self.counts_ = training.counts
         self.feature_length_ = root_mean_square_length(training.X)
-        if self.feature_length_ < _SHORTEST:
-            raise FeaturesError(
-                f"samples of X have a length of {self.feature_length_:.1e}, whose squares are 0 in "
-                "float32; scale X, for example with sklearn.preprocessing.normalize"
-            )
         if state is not None and len(state.bounds) != len(training):
             raise ModelCorruptError(
                 f"the checkpoint in {str(self.checkpoint)!r} has {len(state.bounds):,} samples, "
