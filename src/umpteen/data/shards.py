@@ -84,7 +84,7 @@ class _Survey(NamedTuple):
 def read_shards(inputs: Inputs, *, format: str | None = None, **options: Any) -> Samples:  # noqa: A002
     """Return the samples of many files, with texts that stay in the files until they are needed.
 
-    `inputs` are names of files and glob patterns, such as "train/*.parquet"; the other arguments
+    `inputs` are names of files and glob patterns, such as `train/*.parquet`; the other arguments
     are those of `read`. Tasks read the files once for the labels, and then whenever texts are
     needed, on the workers of a cluster if there is one (`umpteen.cluster.ray`). All machines must
     see the files under the same paths. A `Tagger` that is fitted on these samples is the same to
