@@ -41,13 +41,20 @@ def cut_all(
     tasks = [OnRows(order[cut.start : cut.end], cut) for cut in cuts]
     order = order.copy()
     shared: tuple[Any, ...] = (Sharded(rows), max_rounds, scratch)
-    if _stays_here(rows, len(tasks), n_jobs):
-        found = parallel.run(lambda task: _separated(task, *shared), tasks, n_jobs=n_jobs)
-    else:
-        found = parallel.map(_separated, tasks, shared, n_jobs=n_jobs)
+    found = _mapped(_separated, tasks, shared, rows, n_jobs)
     for cut, own in zip(cuts, found, strict=True):
         order[cut.start : cut.end] = own
     return order
+
+
+def _mapped(
+    function: Callable[..., Any], tasks: list[OnRows], shared: tuple[Any, ...], rows: csr_matrix,
+    n_jobs: int | None, done: Callable[[OnRows], object] | None = None,
+) -> list[Any]:  # fmt: skip
+    """Return `function(task, *shared)` for each task: on threads here, or on any engine."""
+    if _stays_here(rows, len(tasks), n_jobs):
+        return parallel.run(lambda task: function(task, *shared), tasks, n_jobs=n_jobs, done=done)
+    return parallel.map(function, tasks, shared, n_jobs=n_jobs, done=done)
 
 
 def _stays_here(rows: csr_matrix, n_tasks: int, n_jobs: int | None) -> bool:
@@ -103,13 +110,9 @@ def arrange(
     tasks = [OnRows(order[cluster.start : cluster.end], cluster) for cluster in clusters]
     shared: tuple[Any, ...] = (Sharded(rows), seed, scratch)
 
-    def told(task: OnRows) -> None:
-        tell(task.item.n_cuts)
-
-    if _stays_here(rows, len(tasks), n_jobs):
-        found = parallel.run(lambda task: _arranged(task, *shared), tasks, n_jobs=n_jobs, done=told)
-    else:
-        found = parallel.map(_arranged, tasks, shared, n_jobs=n_jobs, done=told)
+    found = _mapped(
+        _arranged, tasks, shared, rows, n_jobs, done=lambda task: tell(task.item.n_cuts)
+    )
     for cluster, own in zip(clusters, found, strict=True):
         order[cluster.start : cluster.end] = own
     return order
