@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from papers.adversarial.figure1 import Curve, reached
+from papers.adversarial.figure1 import Curve, headline
 from papers.adversarial.methods import METHODS, Quality, measure, train, warm_up
 from papers.adversarial.tasks import Samples, Task
-from papers.contents import Block, Cell, Table, Value
+from papers.contents import Block, Cell, Table
 from papers.progress import progress_bar
 from umpteen.softmax import AdversarialSoftmax, NoiseTree
 
@@ -55,7 +55,7 @@ def compared(name: str, task: Task, points: tuple[float, ...]) -> Iterator[Block
     columns = ["method", "rate", "reading", *(f"{each:g} s of steps" for each in points)]
     yield task.said() + "."
     yield Table(f"{name}: accuracy on test, in %", columns, rows)
-    yield _speed(name, curves)
+    yield headline(curves, _BASELINES)
 
 
 def _chosen(task: Task, setting: dict[str, Any], seconds: float) -> tuple[float, int]:
@@ -78,21 +78,6 @@ def _tree_alone(
     best = tree.topk(task.test.X, k=1).labels[:, 0]
     alone = f"{100 * float((best == task.test.y).mean()):.1f} ({taken:.1f} s)"
     return [f"the tree alone, {directions}", None, None, alone, *[None] * (n_points - 1)]
-
-
-def _speed(name: str, curves: dict[str, Curve]) -> Table:
-    """When each method is as accurate as the best baseline at its end."""
-    best = max(_BASELINES, key=lambda each: curves[each][-1][1].accuracy)
-    goal = curves[best][-1][1].accuracy
-    own = reached(curves[best], goal) or 0.0
-    rows: list[list[Cell]] = []
-    for method, curve in curves.items():
-        at = reached(curve, goal)
-        rows.append(
-            [method, *([None, None] if at is None else [Value(at), Value(own / at, digits=1)])]
-        )
-    caption = f"{name}: seconds to the final accuracy of the best baseline, {best} ({goal:.1f} %)"
-    return Table(caption, ["method", "seconds", "times as fast"], rows)
 
 
 def _setting(method: str) -> dict[str, Any]:
