@@ -81,6 +81,7 @@ bench: setup
 	$(BIN)/python benchmarks/validation_split.py
 	$(BIN)/python benchmarks/choices.py
 	$(BIN)/python benchmarks/label_texts.py
+	$(BIN)/python benchmarks/label_names.py pydocs cooking
 	$(BIN)/python benchmarks/vectorizer.py
 	$(BIN)/python benchmarks/tagger.py
 	$(BIN)/python benchmarks/published.py
@@ -101,6 +102,12 @@ bench: setup
 	$(BIN)/python benchmarks/siamese_speed.py
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/cluster_plan.py
+	$(BIN)/python benchmarks/cluster_memory.py
+	$(BIN)/python benchmarks/scratch.py
+	$(BIN)/python benchmarks/text_shards.py
+	$(BIN)/python benchmarks/upper_samples.py
+	$(BIN)/python benchmarks/sharding.py --labels 100000 --steps 5
+	@echo "As root: benchmarks/cluster_hosts.py, and benchmarks/scratch.py --limit."
 
 # make reproduce PAPER=eagle ARGS=--quick: the claims of a paper measured again, as a page
 reproduce: setup

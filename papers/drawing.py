@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure as Picture
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from papers.contents import Figure
 
@@ -20,6 +21,7 @@ _LINES = (
     ("#000000", "v", "-"), ("#e69f00", "P", "--"), ("#56b4e9", "X", "-."), ("#999999", "*", ":"),
 )  # fmt: skip
 _GREY = "#444444"
+_LONG = 200  # from one end of a logarithmic axis to the other
 
 
 def lines(
@@ -47,6 +49,7 @@ def lines(
     axes.set_xticks(range(len(x)), [str(place) for place in x])
     if logarithmic:
         axes.set_yscale("log")
+        _plain_numbers(axes.yaxis, *axes.get_ylim())
     _finish(axes, x_label, y_label)
     says = "; ".join(f"{name}: {_listed(y)}" for name, y in curves.items())
     numbers = {"x": list(x), "curves": dict(curves), "spreads": dict(spreads or {})}
@@ -70,6 +73,7 @@ def curves(
             linewidth=1.6,
         )  # fmt: skip
     axes.set_xscale("log")
+    _plain_numbers(axes.xaxis, *axes.get_xlim())
     _finish(axes, x_label, y_label)
     says = "; ".join(f"{name}: {_listed(y[name])} at {_listed(x[name])}" for name in y)
     numbers = {"x": {name: list(x[name]) for name in y}, "y": {n: list(v) for n, v in y.items()}}
@@ -116,6 +120,13 @@ def svg(picture: Picture) -> str:
     with matplotlib.rc_context({"svg.hashsalt": "umpteen"}):
         picture.savefig(text, format="svg", metadata={"Date": None}, facecolor="white")
     return text.getvalue()
+
+
+def _plain_numbers(axis: Any, low: float, high: float) -> None:
+    """Write 0.1, 1 and 10 along a logarithmic axis, with 0.2, 0.5 and so on if it is short."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < _LONG * low else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _finish(axes: Any, x_label: str, y_label: str) -> None:

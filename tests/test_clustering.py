@@ -38,7 +38,7 @@ def test_who_computes_the_cuts_makes_no_difference(n_jobs, monkeypatch):
     """Tasks return their part and write nowhere: not even into the order that they are given."""
     rows, start = random_rows(), read_only(range(60))
     with monkeypatch.context() as patch, parallel.engine(FromTheLast()):
-        patch.setattr("umpteen.clustering._stays_here", lambda *_: False)
+        patch.setattr("umpteen.clustering.stays_here", lambda *_: False)
         expected = arrange(rows, start, LAYERS, seed=3)
     np.testing.assert_array_equal(arrange(rows, start, LAYERS, seed=3, n_jobs=n_jobs), expected)
     assert (arrange(rows, start, LAYERS, seed=4, n_jobs=n_jobs) != expected).any()
@@ -47,7 +47,7 @@ def test_who_computes_the_cuts_makes_no_difference(n_jobs, monkeypatch):
 @pytest.mark.parametrize(("width", "few"), [(8, 1000), (2, 0)], ids=["few rows", "few nodes"])
 def test_what_is_not_faster_elsewhere_is_not_sent(width, few, monkeypatch):
     """Tasks of milliseconds take longer on their way, and as many cores as here are no gain."""
-    monkeypatch.setattr("umpteen.clustering._FEW_VALUES", few)
+    monkeypatch.setattr("umpteen.sharding._FEW_VALUES", few)
 
     class Refusing:
         def map(self, function, items, shared):

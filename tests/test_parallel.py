@@ -156,3 +156,31 @@ def test_ctrl_c_is_heard_at_once():
     assert process.returncode == 0
     assert output.endswith("interrupted\n")
     assert output.count("started") < 20
+
+
+INTERRUPTED_INSIDE_A_LOCK = """
+import signal
+import threading
+from umpteen import parallel
+
+def interrupted(self, _):
+    signal.raise_signal(signal.SIGINT)
+    self._lock.acquire()
+
+threading.Condition._acquire_restore = interrupted  # of semaphores, which pools use
+try:
+    parallel.run(str, range(1000), n_jobs=2)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT is sent in another way on Windows")
+@pytest.mark.usefixtures("on_ctrl_c")
+def test_ctrl_c_leaves_no_lock_broken():
+    """A traceback of the standard library would hide what the user asked for."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_INSIDE_A_LOCK],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("interrupted\n", 0), done.stderr

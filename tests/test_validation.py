@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, TextsError
+from umpteen import LabelTree
+from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ParameterError, TextsError
 from umpteen.validation import (
     check_features,
     check_label_lists,
@@ -109,16 +110,50 @@ def test_64_bit_indices_of_the_input_stay_64_bit():
     [
         ("csr", "indptr", np.zeros(0, np.int32)),
         ("csr", "indptr", np.full(4, np.nan)),
+        ("csr", "indptr", np.array([0, 2**30, 10 - 2**31, 3], np.int32)),
+        ("csc", "indptr", np.array([0, 2**62, 10 - 2**63, 3])),
+        ("csr", "indptr", np.array([0, 1, 2**62, 10 - 2**63])),
+        ("bsr", "indptr", np.array([0, 1, 2**30, 10 - 2**31], np.int32)),
+        ("csr", "indices", np.zeros((3, 1), np.int32)),
         ("coo", "row", np.zeros(1, np.int32)),
+        ("csr", "data", None),
+        ("coo", "data", None),
+        ("bsr", "data", np.ones((3, 0, 0), np.float32)),
+        ("bsr", "data", np.ones((3, 2, 1), np.float32)),
         ("lil", "rows", np.array([None] * 3)),
+        ("lil", "rows", np.array([[2**40], [0], [1]], object)),
     ],
 )
 def test_damaged_sparse_matrices_are_named(form, part, content):
     """scipy's own errors, of a look at their size, do not say which input it was."""
-    matrix = sparse.eye(3, format=form)
+    matrix = sparse.eye(3, format=form, dtype=np.float32)
     setattr(matrix, part, content)
     with pytest.raises(FeaturesError, match="X is a damaged sparse matrix"):
         check_features(matrix)
+
+
+@pytest.mark.parametrize(
+    ("form", "part", "content"),
+    [
+        ("dia", "offsets", np.zeros(0, np.int32)),
+        ("dia", "data", np.ones((5000, 3), np.float32)),
+        ("dia", "data", np.ones(3, np.float32)),
+        ("bsr", "_shape", (4, 3)),
+        ("lil", "_shape", (2, 3)),
+        ("lil", "_shape", (5000, 3)),
+        ("lil", "data", np.array([[1.0], [], [1.0]], object)),
+        ("lil", "data", np.array([[1.0] * 5000, [1.0], [1.0]], object)),
+    ],
+)
+@pytest.mark.parametrize("check", [check_features, check_labels])
+def test_scipy_never_reads_beyond_the_end_of_damaged_arrays(form, part, content, check):
+    """It would end the process of whoever fits or serves, without a message."""
+    matrix = sparse.eye(3, format=form, dtype=np.float32)
+    if form == "bsr":
+        matrix = matrix.tobsr((3, 3))
+    setattr(matrix, part, content)
+    with pytest.raises((FeaturesError, LabelsError), match="is a damaged sparse matrix"):
+        check(matrix)
 
 
 def test_memory_is_shared_where_nothing_has_to_change():
@@ -156,6 +191,29 @@ def test_small_integers_do_not_wrap_when_duplicates_are_added_up():
 )
 def test_one_label_per_sample_is_told_from_lists(Y, single):
     assert is_single_label(Y) is single
+
+
+def test_what_refuses_to_be_an_array_gives_its_own_advice():
+    """As tensors with gradients and sparse tensors do, which say what to call."""
+
+    class Tensor:
+        def tolist(self):
+            return []
+
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("Use tensor.detach().numpy() instead.")
+
+    with pytest.raises(FeaturesError, match=r"X cannot be read as an array: Use tensor\.detach"):
+        check_features(Tensor())
+    with pytest.raises(LabelsError, match=r"Y cannot be read as an array: Use tensor\.detach"):
+        check_labels(Tensor(), n_samples=2)
+
+
+def test_a_setting_that_is_nearly_right_is_guessed():
+    with pytest.raises(ParameterError, match=r"'cost' parameter.*Got 'autto'.*mean 'auto'\?"):
+        LabelTree(cost="autto").fit(np.eye(2), [[0], [1]])
+    with pytest.raises(ParameterError, match=r"Got 'cheap' instead\.$"):
+        LabelTree(cost="cheap").fit(np.eye(2), [[0], [1]])
 
 
 def test_no_samples_and_no_labels_are_no_crash():
@@ -270,3 +328,17 @@ def test_texts_of_labels_go_by_name():
         check_label_texts({5: "a", "5": "b"})
     with pytest.raises(LabelsError, match="label_texts has None"):
         check_label_texts({None: "a"})
+
+
+def test_long_features_have_64_bit_indices(monkeypatch):
+    """A billion samples have more values than 32 bits can count."""
+    monkeypatch.setattr("umpteen.validation.arrays._MOST_SHORT", 8)
+    short, long = sparse.csr_matrix(np.eye(4)), sparse.csr_matrix(np.eye(5))
+    assert check_features(short).indices.dtype == check_features(short).indptr.dtype == np.int32
+    found = check_features(long)
+    assert found.indices.dtype == found.indptr.dtype == np.int64
+    assert check_features(found) is found
+    assert (found != long).nnz == 0
+    doubled = sparse.coo_matrix((np.ones(6), ([0] * 6, [2, 1] * 3)), shape=(4, 3))
+    assert check_features(doubled).indices.dtype == np.int32  # once added up
+    np.testing.assert_array_equal(check_features(doubled).toarray()[0], [0, 3, 3])

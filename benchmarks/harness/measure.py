@@ -42,16 +42,33 @@ def reset_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
+def file_megabytes() -> float:
+    """The pages of files that this process holds, mostly code of libraries; 0 if unknown."""
+    return _of_status("RssFile") or 0.0
+
+
+def anonymous_megabytes() -> float:
+    """What this process holds now without pages of files; 0 if unknown."""
+    return _of_status("RssAnon") or 0.0
+
+
 def peak_megabytes() -> float:
     """The most memory this process has held since it began or since `reset_peak`.
 
     Linux hands `ru_maxrss` down from the process that started this one; `VmHWM` starts afresh.
     """
-    status = Path("/proc/self/status")
-    if not status.exists():
+    peak = _of_status("VmHWM")
+    if peak is None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # bytes on macOS
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 2**10
+    return peak
+
+
+def _of_status(name: str) -> float | None:
+    """A figure of this process in MB, where the system has such a file (Linux)."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    found = [line for line in lines if line.startswith(f"{name}:")]
+    return int(found[0].split()[1]) / 2**10 if found else None
 
 
 def disk_megabytes(folder: Path) -> float:

@@ -15,14 +15,23 @@ import umpteen as um
 from umpteen import parallel
 
 PARTS = {
-    "_counted": "counting words",
-    "_weighed": "features of texts",
-    "_separated": "clustering labels",
-    "_arranged": "clustering labels",
-    "_trained": "training chunks",
-    "_trained_part": "training chunks",
-    "_found": "searching trees",
-    "_view": "label embeddings",
+    "text.vectorizer._counted": "counting words",
+    "text.vectorizer._weighed": "features of texts",
+    "clustering._separated": "clustering labels",
+    "clustering._arranged": "clustering labels",
+    "linear.training._trained": "training chunks",
+    "linear.training._trained_part": "training chunks",
+    "linear.search._found": "searching trees",
+    "linear.label_texts._combined": "names of labels",
+    "aggregated.embeddings._view": "label embeddings",
+    "trees.representation._represented": "rows of labels",
+    "centroid._nearest": "nearest centroids",
+    "ensemble.ensemble._ranked": "ranking candidates",
+    "linear.label_texts._evidence": "names of labels",
+    "linear.label_texts._nearest": "names of labels",
+    "siamese.shortlist._block": "hard negatives",
+    "siamese.words._trained": "classifiers of words",
+    "siamese.prediction._block": "candidates and their scores",
 }
 
 
@@ -52,7 +61,7 @@ class Metered:
     def map(
         self, function: Callable[..., Any], items: list[Any], shared: tuple[Any, ...]
     ) -> Generator[Any, None, None]:
-        step = Step(PARTS.get(function.__name__, function.__name__), sizes=list(map(rows, items)))
+        step = Step(part_of(function, shared), sizes=list(map(rows, items)))
         self.steps.append(step)
         sent, received = self._moved()
         began = time.perf_counter()
@@ -74,6 +83,33 @@ class Metered:
 
     def _moved(self) -> tuple[int, int]:
         return getattr(self._engine, "n_sent", 0), getattr(self._engine, "n_received", 0)
+
+
+class Disturbed:
+    """An engine that something happens to after some results; `left` are those until then."""
+
+    def __init__(self, engine: Any, after: int, disturb: Callable[[Any], object]) -> None:
+        self._engine, self.left, self._disturb = engine, after, disturb
+
+    @property
+    def width(self) -> int:
+        return self._engine.width  # type: ignore[no-any-return]
+
+    def map(
+        self, function: Callable[..., Any], items: list[Any], shared: tuple[Any, ...]
+    ) -> Generator[Any, None, None]:
+        for result in self._engine.map(function, items, shared):
+            self.left -= 1
+            if self.left == 0:
+                self._disturb(result)
+            yield result
+
+
+def part_of(function: Callable[..., Any], shared: tuple[Any, ...]) -> str:
+    """The part of a fit that a function, or the one that `over_blocks` calls, is of."""
+    own = shared[1] if function.__name__ == "_with_threads" else function
+    name = f"{own.__module__.removeprefix('umpteen.')}.{own.__name__}"
+    return PARTS.get(name, name)
 
 
 def timed(item: Any, function: Callable[..., Any], *shared: Any) -> tuple[float, Any]:
@@ -99,6 +135,19 @@ def cpu_seconds() -> float:
     while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
         ours |= more
     return sum(ticks.get(pid, 0) for pid in ours) / os.sysconf("SC_CLK_TCK")
+
+
+def of_workers() -> Iterator[int]:
+    """Yield the memory of each Ray worker of this machine, without what it maps."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if (process / "cmdline").read_bytes().startswith(b"ray::"):
+                (own,) = (
+                    line
+                    for line in (process / "status").read_text().splitlines()
+                    if line.startswith("RssAnon")
+                )
+                yield 1024 * int(own.split()[1])
 
 
 class LocalCluster:
@@ -131,17 +180,21 @@ class LocalCluster:
 
     @contextmanager
     def watched(self, seconds: float = 0.05) -> Iterator[dict[str, int]]:
-        """Yield what Ray says of the last node's store: the most in use, and what it spilled."""
+        """Yield what Ray says of the last node's store: the most in use, and what it spilled.
+
+        And the most memory that a worker has of its own, without the store and mapped files.
+        """
         from ray._private.internal_api import node_stats
 
         node, ended = self.others[-1], threading.Event()
-        found = {"used": 0, "spilled": 0}
+        found = {"used": 0, "spilled": 0, "worker": 0}
 
         def watch() -> None:
             while not ended.wait(seconds):
                 stats = node_stats(node.node_ip_address, node.node_manager_port, False).store_stats
                 found["used"] = max(found["used"], stats.object_store_bytes_used)
                 found["spilled"] = stats.spilled_bytes_total
+                found["worker"] = max([found["worker"], *of_workers()])
 
         thread = threading.Thread(target=watch)
         thread.start()

@@ -14,7 +14,14 @@ import numpy as np
 from scipy.sparse import csr_matrix, load_npz
 
 from harness.libraries import open_library
-from harness.measure import Stopwatch, latencies, peak_megabytes, reset_peak, timed
+from harness.measure import (
+    Stopwatch,
+    file_megabytes,
+    latencies,
+    peak_megabytes,
+    reset_peak,
+    timed,
+)
 
 Measured = dict[str, Any]
 
@@ -36,9 +43,9 @@ def train(job: dict[str, Any]) -> Measured:
     before = peak_megabytes()
     with Stopwatch() as watch:
         library.train(data, model, **job["settings"])
-    peak = peak_megabytes()
+    memory = {"peak": peak_megabytes(), "peak_before": before, "files": file_megabytes()}
     library.save(model)
-    return {"cpu": watch.cpu, "wall": watch.wall, "peak": peak, "peak_before": before}
+    return {"cpu": watch.cpu, "wall": watch.wall, **memory}
 
 
 def predict(job: dict[str, Any]) -> Measured:

@@ -3,6 +3,7 @@
 from papers.adversarial import (
     beyond,
     defaults,
+    directions,
     figure1,
     noises,
     objectives,
@@ -16,7 +17,18 @@ from papers.contents import Section
 TITLE = "Adversarial softmax: a softmax over very many classes at logarithmic cost"
 PAPER = "Bamler and Mandt, Extreme Classification via Adversarial Softmax Approximation, ICLR 2020"
 
-_CHAPTERS = (theorems, objectives, trees, noises, defaults, signal, trained, figure1, beyond)
+_CHAPTERS = (
+    theorems,
+    objectives,
+    trees,
+    noises,
+    directions,
+    defaults,
+    signal,
+    trained,
+    figure1,
+    beyond,
+)
 
 
 def claims(quick: bool) -> list[Section]:

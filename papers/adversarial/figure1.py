@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from papers.adversarial.methods import BASELINES, METHODS, Quality, measure, train, warm_up
+from papers.adversarial.rates import best_rate
 from papers.adversarial.tasks import MADE_UP, Task, available, task
 from papers.contents import Block, Cell, Section, Table, Value
 from papers.drawing import curves
@@ -40,7 +41,7 @@ def sections(quick: bool) -> list[Section]:
 
 
 def _seconds(name: str, quick: bool) -> tuple[float, tuple[float, ...]]:
-    """Of a trial, and of each point of a curve."""
+    """Return the seconds of a trial, and of each point of a curve."""
     if quick:
         return _QUICK
     return _MADE_UP if name == MADE_UP else _TEXTS
@@ -58,11 +59,14 @@ def _origin(name: str) -> str:
 def _measure(name: str, quick: bool) -> Iterator[Block]:
     chosen, (trial, points) = task(name, quick), _seconds(name, quick)
     warm_up(chosen.dense)
-    yield chosen.said() + "."
+    yield chosen.in_words() + "."
     curves: dict[str, Curve] = {}
     rows: list[list[Cell]] = []
     for method, setting in METHODS.items():
-        rate, validation = best_rate(chosen, setting, trial, _RATES[-2:] if quick else _RATES)
+        rate, validation = best_rate(
+            _RATES[-2:] if quick else _RATES,
+            partial(_validation_accuracy, chosen, setting, trial), float,
+        )  # fmt: skip
         curves[method] = _curve(chosen, {**setting, "learning_rate": rate}, points)
         seconds, last = curves[method][-1]
         rows.append([
@@ -76,16 +80,11 @@ def _measure(name: str, quick: bool) -> Iterator[Block]:
     yield headline(curves)
 
 
-def best_rate(
-    chosen: Task, setting: dict[str, Any], seconds: float, rates: Sequence[float] = _RATES
-) -> tuple[float, float]:
-    """Return the learning rate with the highest validation accuracy, and that accuracy."""
-    validation, found = chosen.validation.first(_N_MEASURED), {}
-    for rate in rates:
-        model, _ = train(chosen, {**setting, "learning_rate": rate}, seconds)
-        found[rate] = measure(model, validation).accuracy
-    best = max(found, key=lambda rate: found[rate])
-    return best, found[best]
+def _validation_accuracy(
+    chosen: Task, setting: dict[str, Any], seconds: float, rate: float
+) -> float:
+    model, _ = train(chosen, {**setting, "learning_rate": rate}, seconds)
+    return measure(model, chosen.validation.first(_N_MEASURED)).accuracy
 
 
 def _curve(chosen: Task, setting: dict[str, Any], points: tuple[float, ...]) -> Curve:
@@ -107,9 +106,16 @@ def _pictures(measured: dict[str, Curve]) -> Iterator[Block]:
 
 
 def headline(curves: dict[str, Curve], baselines: Sequence[str] = BASELINES) -> Table:
-    """Return how long each method takes to where the best baseline ends."""
-    best = max(baselines, key=lambda name: curves[name][-1][1].accuracy)
-    goal = curves[best][-1][1].accuracy
+    """Return how long each method takes to the highest accuracy that a baseline ever has.
+
+    It may have it before the end: some fall back.
+    """
+
+    def highest(name: str) -> float:
+        return max(quality.accuracy for _, quality in curves[name])
+
+    best = max(baselines, key=highest)
+    goal = highest(best)
     own = reached(curves[best], goal) or 0.0
     rows: list[list[Cell]] = []
     for name, curve in curves.items():
@@ -119,7 +125,7 @@ def headline(curves: dict[str, Curve], baselines: Sequence[str] = BASELINES) -> 
             None if seconds is None else Value(own / seconds, digits=1),
         ])  # fmt: skip
     return Table(
-        f"Seconds to the final accuracy of the best baseline, {best}: {goal:.2f} %; speed-up is "
+        f"Seconds to the highest accuracy of the best baseline, {best}: {goal:.2f} %; speed-up is "
         f"that baseline's seconds ({own:.2f}) over these",
         ["method", "seconds", "speed-up"],
         rows,

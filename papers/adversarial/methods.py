@@ -32,15 +32,16 @@ class Quality(NamedTuple):
 
 
 def train(task: Task, setting: dict[str, Any], seconds: float) -> tuple[AdversarialSoftmax, float]:
-    """Return a model that was trained for so many seconds, and the seconds of the whole `fit`.
+    """Return a model that was trained for so many seconds, and the CPU seconds of all of `fit`.
 
-    `max_seconds` does not count the tree, and so the first number is the time for steps. All
-    training samples are used: nothing is stopped early, and no frequency discount is chosen.
+    Both are of one thread. `max_seconds` does not count the tree, and so the first number is the
+    time for steps. All training samples are used: nothing is stopped early, and no frequency
+    discount is chosen.
     """
     model = AdversarialSoftmax(recipe=SoftmaxRecipe(validation_fraction=0.0, max_seconds=seconds))
-    model.set_params(epochs=_FOREVER, frequency_discount=0.0, verbose=False, **setting)
-    began = time.perf_counter()
-    return model.fit(task.X, task.Y), time.perf_counter() - began
+    model.set_params(epochs=_FOREVER, frequency_discount=0.0, n_jobs=1, verbose=False, **setting)
+    began = time.process_time()
+    return model.fit(task.X, task.Y), time.process_time() - began
 
 
 def measure(model: AdversarialSoftmax, samples: Samples) -> Quality:

@@ -67,7 +67,7 @@ def _tasks(quick: bool) -> Iterator[tuple[str, Task]]:
         if name != MADE_UP:
             texts = task(name, quick)
             yield f"{name}, sparse", texts
-            yield f"{name}, dense", _dense(texts)
+            yield f"{name}, dense", dense(texts)
     n_classes = 500 if quick else 20_000
     train, others = hierarchical(n_classes, 128, 3 * n_classes, 4_000)
     validation = Samples(others.X[:2_000], others.y[:2_000])
@@ -75,7 +75,8 @@ def _tasks(quick: bool) -> Iterator[tuple[str, Task]]:
     yield "made-up, dense", Task(MADE_UP, train.X, Y, validation, validation)
 
 
-def _dense(texts: Task) -> Task:
+def dense(texts: Task) -> Task:
+    """The same samples with the components of a truncated SVD as features."""
     components = TruncatedSVD(_N_COMPONENTS, random_state=0).fit(texts.X)
 
     def reduced(X: Any) -> Any:

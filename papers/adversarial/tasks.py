@@ -52,8 +52,8 @@ class Task:
     def dense(self) -> bool:
         return isinstance(self.X, np.ndarray)
 
-    def said(self) -> str:
-        """Its size in words."""
+    def in_words(self) -> str:
+        """Return its size in words."""
         n, d = self.X.shape
         return (
             f"{self.name}: {n:,} training samples, {self.n_classes:,} classes, {d:,} "
@@ -71,7 +71,7 @@ def available(quick: bool) -> list[str]:
 
 @cache
 def task(name: str, quick: bool) -> Task:
-    """By name; `quick` takes 6,000 samples of texts, and 5,000 made-up classes."""
+    """Return a task by name; `quick` takes 6,000 samples of texts, and 5,000 made-up classes."""
     return _made_up(quick) if name == MADE_UP else _of_texts(name, quick)
 
 
@@ -114,7 +114,7 @@ def _some(part: Any, most: int | None, random: np.random.Generator) -> Any:
 def _samples(
     part: Any, counts: IntArray, names: IntArray, features: Callable[[list[str]], Any]
 ) -> Samples:
-    """In random order; without samples of a class that has none to learn from."""
+    """Return samples in random order, without those whose class has none to learn from."""
     labelled, classes = _labelled(part, counts)
     rows = np.random.default_rng(1).permutation(np.flatnonzero(np.isin(classes, names)))
     return Samples(features(texts_of(labelled.take(rows))), np.searchsorted(names, classes[rows]))

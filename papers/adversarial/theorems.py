@@ -129,7 +129,7 @@ def _theorem1(epochs: tuple[int, ...]) -> Iterator[Block]:
 def _signal(name: str, quick: bool) -> Iterator[Block]:
     chosen = task(name, quick)
     warm_up(chosen.dense)
-    yield chosen.said() + "."
+    yield chosen.in_words() + "."
     rows: list[list[Cell]] = []
     for method in ("adversarial", "frequency", "uniform"):
         for seconds in (0.05, 0.2) if quick else (0.3, 1.2, 5.0):

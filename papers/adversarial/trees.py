@@ -25,7 +25,7 @@ def sections(quick: bool) -> list[Section]:
     return [
         Section(
             "Section 3, the tree",
-            "it is fitted greedily, by turns of Newton ascent and a discrete step that sends "
+            "it is fitted greedily, by alternating Newton ascent with a discrete step that sends "
             "classes to the better side, in little time.",
             f"Made-up classes in a hidden hierarchy, {_PER_CLASS} training samples each, "
             f"{_N_FEATURES} features of which the tree sees 16 principal components; likelihood "

@@ -10,7 +10,7 @@ import numpy as np
 
 from papers import cifar
 from papers.collapse.curves import falls
-from papers.collapse.decoders import MEASURES, METHODS, answers
+from papers.collapse.decoders import MEASURES, METHODS, Answers, answers
 from papers.collapse.heads import n_learnt
 from papers.collapse.stacking import stack_images
 from papers.collapse.stacks import Measures, Sizes, Stacks, moments
@@ -26,6 +26,7 @@ _ROUNDING = 1e-5
 _SHRINK = 4  # from 64 x 64 pixels to 16 x 16
 _PER_CLASS = {"train": 1_000, "test": 500}
 _PENALTIES: dict[str, Any] = {"feature_penalty": 0.005, "weight_penalty": 0.001}
+Answered = Mapping[str, Sequence[Mapping[str, Answers]]]  # of each run, by case and method
 _MISSING = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
 
 
@@ -36,6 +37,7 @@ class Case:
     sizes: Sizes
     learned: bool = True
     missing: Sequence[tuple[int, int]] = ()
+    linear: bool = False  # whether features are without ReLU
     n_seeds: int = 1
 
 
@@ -66,8 +68,9 @@ def sections(quick: bool) -> list[Section]:
     cases = {
         "learned": Case(balanced, n_seeds=n_seeds),
         "fixed simplex": Case(balanced, learned=False, n_seeds=n_seeds),
-        "learned, pairs imbalanced": Case({1: single, 2: groups}),
-        "learned, five pairs missing": Case(balanced, missing=_MISSING),
+        "learned, pairs imbalanced": Case({1: single, 2: groups}, n_seeds=n_seeds),
+        "learned, five pairs missing": Case(balanced, missing=_MISSING, n_seeds=n_seeds),
+        "learned, no last ReLU": Case(balanced, linear=True),
     }
     epochs, depth = (2, 8) if quick else (60, 20)
     return [
@@ -81,7 +84,7 @@ def sections(quick: bool) -> list[Section]:
             f"{balanced} samples for each set of so many labels, or groups of {groups} samples per "
             f"pair; a ResNet of {depth} layers, {epochs} epochs of AdamW with batches of 64, "
             "learning rate 0.003, weight decay 0.05, penalties on features 0.005 and on the last "
-            f"layer 0.001; balanced sets with {n_seeds} seed(s), the others with one. A sample is "
+            f"layer 0.001; {n_seeds} seed(s), without the last ReLU one. A sample is "
             "in error if its m highest scores are not those of its m labels. Features come after a "
             "ReLU and are not negative, so those of all pairs have a common offset; NCm is also "
             "given without it (centred). A small part of the paper's sizes: it shows the "
@@ -101,7 +104,11 @@ def _measured(cases: Mapping[str, Case], epochs: int, depth: int) -> Iterator[Bl
                 advance()
     for name, runs in found.items():
         yield from _curves(name, runs)
-    yield _decoders(found)
+    answered = {
+        name: [answers(run.model, run.task) for run in runs] for name, runs in found.items()
+    }
+    yield _decoders(found, answered)
+    yield _differences(found, answered)
     yield _ranking(found)
 
 
@@ -119,7 +126,7 @@ def _run(case: Case, epochs: int, depth: int, seed: int) -> Run:
             errors.append(error(model, X, Y))
 
     began = time.process_time()
-    model = _network(epochs, depth, case.learned, seed).fit(X, Y, watch=watch)
+    model = _network(case, epochs, depth, seed).fit(X, Y, watch=watch)
     return Run(task, measures, centered, errors, model, time.process_time() - began)
 
 
@@ -135,7 +142,7 @@ def error(model: Any, X: Any, Y: Any) -> float:
 def _curves(name: str, runs: list[Run]) -> Iterator[Block]:
     first = runs[0]
     measures = first.measures
-    yield f"{name}. {first.task.said()}"
+    yield f"{name}. {first.task.in_words()}"
     yield lines(
         f"{name}: all measures, on a logarithmic axis", measures.epochs, first.curves(),
         x_label="epochs", y_label="measure", logarithmic=True,
@@ -149,18 +156,35 @@ def _curves(name: str, runs: list[Run]) -> Iterator[Block]:
     yield f"{name}, training error by epoch, first seed: {at}. At the end, by seed: {last}."
 
 
-def _decoders(found: Mapping[str, list[Run]]) -> Table:
+def _decoders(found: Mapping[str, list[Run]], answered: Answered) -> Table:
     """All methods, for all test samples and by the number of labels."""
     rows: list[list[Cell]] = []
     for name, runs in found.items():
-        answered = [answers(run.model, run.task) for run in runs]
         for method in METHODS:
             scores = [_scores(run.task.test.Y, each[method].sets)
-                      for run, each in zip(runs, answered, strict=True)]  # fmt: skip
+                      for run, each in zip(runs, answered[name], strict=True)]  # fmt: skip
             rows.append([f"{name}, {method}", *(over_seeds(column, digits=1)
                                                 for column in np.transpose(scores))])  # fmt: skip
     columns = ["last layer, method", *MEASURES, *(f"F1, {m} label(s)" for m in (1, 2))]
     return Table(f"On the test part, in %; {', '.join(METHODS)} decode features", columns, rows)
+
+
+def _differences(found: Mapping[str, list[Run]], answered: Answered) -> Table:
+    """The nearest set minus one-vs-all with the threshold that is chosen for the measure."""
+    opponents = {"F1, all pairs": "OvA, for F1", "F1, per sample": "OvA, for F1",
+                 "subset accuracy": "OvA, for sets"}  # fmt: skip
+    rows: list[list[Cell]] = []
+    for name, runs in found.items():
+        for measure, opponent in opponents.items():
+            each = [
+                100 * (MEASURES[measure](run.task.test.Y, by["ONN"].sets)
+                       - MEASURES[measure](run.task.test.Y, by[opponent].sets))
+                for run, by in zip(runs, answered[name], strict=True)
+            ]  # fmt: skip
+            listed = ", ".join(f"{gain:+.1f}" for gain in each)
+            rows.append([f"{name}, {measure}", opponent, over_seeds(each, digits=1), listed])
+    columns = ["last layer, measure", "compared with", "difference", "by seed"]
+    return Table("ONN minus OvA on the same test samples, in points", columns, rows)
 
 
 def _scores(Y: Any, sets: Any) -> list[float]:
@@ -202,9 +226,10 @@ def stacks(sizes: Sizes, missing: Sequence[tuple[int, int]] = (), seed: int = 0)
     return Stacks("CIFAR-10", *made)
 
 
-def _network(epochs: int, depth: int, learned: bool, seed: int) -> NeuralClassifier:
+def _network(case: Case, epochs: int, depth: int, seed: int) -> NeuralClassifier:
     return NeuralClassifier(
-        blueprint(ResNet, depth=depth), blueprint(EtfHead, learned=learned, **_PENALTIES),
+        blueprint(ResNet, depth=depth, linear=case.linear),
+        blueprint(EtfHead, learned=case.learned, **_PENALTIES),
         epochs=epochs, learning_rate=3e-3, batch_size=64, n_jobs=1, verbose=False,
         random_state=seed,
         recipe=NetworkRecipe(weight_decay=0.05, validation_fraction=0.0),

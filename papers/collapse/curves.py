@@ -40,7 +40,7 @@ def sections(quick: bool) -> list[Section]:
             f"Figures 3 and 4, all measures over training: {name}",
             f"{_CLAIM}; also with sets of three labels.",
             f"Pad-and-stack images of {name}, equally many of each set of one, two and three "
-            f"labels; {_training(name, quick).said()}. Measured on the training samples.",
+            f"labels; {_training(name, quick).in_words()}. Measured on the training samples.",
             partial(_measured, name, balanced, _training(name, quick)),
         )
         for name in names
@@ -54,7 +54,7 @@ def sections(quick: bool) -> list[Section]:
             f"{_CLAIM}; that holds for frequent and for rare pairs as long as samples with one "
             "label are balanced. There: groups of 500, 50 and 5 samples per pair.",
             f"{names[-1]}; groups of {groups[0]}, {groups[1]} and {groups[2]} samples per pair; "
-            f"{_training(names[-1], quick).said()}.",
+            f"{_training(names[-1], quick).in_words()}.",
             partial(
                 _measured,
                 names[-1],
@@ -69,7 +69,7 @@ def sections(quick: bool) -> list[Section]:
             "Figure 2, pairs of labels missing",
             f"{_CLAIM}; that holds where some sets of several labels have no samples at all.",
             f"{names[0]}, without samples of the five pairs {_listed(_MISSING)}; "
-            f"{_training(names[0], quick).said()}.",
+            f"{_training(names[0], quick).in_words()}.",
             partial(
                 _measured,
                 names[0],
@@ -90,7 +90,7 @@ def _measured(
     name: str, sizes: Sizes, training: Training, *, missing: Any = (), groups: bool = False
 ) -> Iterator[Block]:
     task = stacks(name, sizes, missing=missing)
-    yield task.said()
+    yield task.in_words()
     by_group: dict[str, list[float]] = {}
     measures = Measures(task.train.X, task.train.Y, moments(training.epochs))
     if groups:

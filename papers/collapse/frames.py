@@ -34,7 +34,7 @@ def sections(quick: bool) -> list[Section]:
             f"Beyond the paper: a fixed frame for many labels, {there[0]}",
             "left open there: labels far beyond the features (d << K).",
             f"{there[0]}; TF-IDF of single words, a Bag; "
-            f"{training.said()}, but each layer has the rate of {_RATES} that is best; seeds: "
+            f"{training.in_words()}, but each layer has the rate of {_RATES} that is best; seeds: "
             f"{seeds}. The fixed rows are unit vectors of near-equal "
             "angles, the bias is learned. PAL is the pick-all-labels loss.",
             partial(_compare, there[0], quick, training, seeds),
@@ -52,7 +52,7 @@ def _heads() -> dict[str, Blueprint]:
 
 def _compare(name: str, quick: bool, training: Training, n_seeds: int) -> Iterator[Block]:
     task = texts_task(name, quick)
-    yield task.said() + "."
+    yield task.in_words() + "."
     rows: list[list[Cell]] = []
     learnt: dict[str, int] = {}
     with progress_bar(name, len(_heads())) as advance:

@@ -38,8 +38,8 @@ def sections(quick: bool) -> list[Section]:
             "a fixed simplex with d = K features is as good as a learned classifier, and saves up "
             "to 20 % of the parameters (the paper's are of ResNet-18; most of them come from the "
             "narrower layer before, not from the classifier).",
-            f"{name}, {sizes} samples for each set of so many labels; {training.said()} where d "
-            f"is not said; seeds: {seeds}.",
+            f"{name}, {sizes} samples for each set of so many labels; {training.in_words()} unless "
+            f"d is given; seeds: {seeds}.",
             partial(_compare, name, sizes, training, seeds),
         )
         for name in (available()[:1] if quick else available())
@@ -63,7 +63,7 @@ def _compare(name: str, sizes: Sizes, training: Training, n_seeds: int) -> Itera
                 found[kind].append(_scores(model.fit(task.train.X, task.train.Y), task))
                 learnt[kind] = n_learnt(model)
                 advance()
-    yield task.said()
+    yield task.in_words()
     first, *_, last = kinds
     rows: list[list[Cell]] = []
     for kind, runs in found.items():

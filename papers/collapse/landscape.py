@@ -1,6 +1,6 @@
 """Figure 2 at the optimum, and Theorem 2: sets that are missing or rare, minima and saddles."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -12,6 +12,7 @@ from papers.contents import Block, Cell, Section, Table, Value
 from umpteen.metrics import collapse_measures
 
 _PENALTY = 0.005
+_FLAT, _ROUNDING = 1e-6, 1e-7
 
 
 def sections(quick: bool) -> list[Section]:
@@ -31,8 +32,9 @@ def sections(quick: bool) -> list[Section]:
             "direction of negative curvature: descent cannot get stuck.",
             "The smallest eigenvalue of the Hessian, by differences of the gradient, at zero, at "
             "optima in fewer dimensions (critical points of the whole space, too, as the gradient "
-            "of a column of zeros is zero), and at the optimum.",
-            _landscape,
+            "of a column of zeros is zero), and at the optimum; with one feature more than labels. "
+            "Samples are the number for each set of so many labels.",
+            partial(_landscape, quick),
         ),
     ]
 
@@ -53,6 +55,31 @@ def uneven_cases() -> dict[str, UnconstrainedFeatures]:
     }
 
 
+def by_penalty() -> dict[float, UnconstrainedFeatures]:
+    """One uneven model with penalties of different size."""
+    return {
+        penalty: UnconstrainedFeatures(3, {1: 1, 2: 1}, penalty, penalty, counts={(0, 1): 0})
+        for penalty in (0.0005, 0.002, _PENALTY, 0.02, 0.03)
+    }
+
+
+def balanced_cases(quick: bool) -> list[UnconstrainedFeatures]:
+    """Models with different numbers of labels, multiplicities, samples and penalties."""
+    shapes: list[tuple[int, dict[int, int]]] = [
+        (3, {1: 1}), (3, {1: 1, 2: 1}), (4, {1: 1, 2: 1}), (4, {1: 2, 2: 1}),
+        (4, {1: 1, 2: 1, 3: 1}), (5, {1: 1, 2: 1}),
+    ]  # fmt: skip
+    penalties = [(_PENALTY, _PENALTY), (0.001, 0.001), (0.002, 0.01)]
+    if quick:
+        shapes, penalties = shapes[:2], penalties[:1]
+    return [
+        UnconstrainedFeatures(n_labels, samples, *pair, normalize=normalize)
+        for n_labels, samples in shapes
+        for pair in penalties
+        for normalize in ((False, True) if len(samples) > 1 else (False,))
+    ]
+
+
 def measured(model: UnconstrainedFeatures, n_starts: int) -> dict[str, float]:
     """NC2 of classifier and means, and NCm, where descent ends."""
     starts = [model.descend(model.n_labels + 1, seed=seed) for seed in range(n_starts)]
@@ -71,7 +98,12 @@ def _uneven(n_starts: int) -> Iterator[Block]:
     for name, model in uneven_cases().items():
         found = measured(model, n_starts)
         rows.append([name, *(Value(each, digits=4) for each in found.values())])
-    yield Table("Measures at the optimum", ["model", *found], rows)
+    yield Table(f"Measures at the optimum, both penalties {_PENALTY:g}", ["model", *found], rows)
+    rows = [
+        [f"{penalty:g}", *(Value(each, digits=4) for each in measured(model, n_starts).values())]
+        for penalty, model in by_penalty().items()
+    ]
+    yield Table("K = 3, one pair missing, by the penalties", ["both penalties", *found], rows)
     yield (
         "With balanced pairs all measures vanish (Theorem 1). With pairs missing or rare they do "
         "not: the simplex and the sums hold approximately only, also at the optimum."
@@ -98,7 +130,7 @@ def critical_points(model: UnconstrainedFeatures) -> dict[str, Solution]:
     return found
 
 
-def _landscape() -> Iterator[Block]:
+def _landscape(quick: bool) -> Iterator[Block]:
     model = UnconstrainedFeatures(4, {1: 1, 2: 1}, _PENALTY, _PENALTY)
     rows: list[list[Cell]] = []
     for name, point in critical_points(model).items():
@@ -108,7 +140,32 @@ def _landscape() -> Iterator[Block]:
         ])  # fmt: skip
     columns = ["critical point", "above the optimum", "gradient", "smallest eigenvalue"]
     yield Table("K = 4, all sets of one and two labels, 5 features", columns, rows)
-    yield (
-        "Where the objective is above the optimum, the smallest eigenvalue is clearly negative; at "
-        "the optimum it is 0 but for rounding (turning all features together changes nothing)."
-    )
+    yield _all_landscapes(balanced_cases(quick))
+
+
+def _all_landscapes(models: Sequence[UnconstrainedFeatures]) -> Table:
+    rows: list[list[Cell]] = []
+    for model in models:
+        above, at = curvatures(model)
+        penalties = f"{model.weight_penalty:g} and {model.feature_penalty:g}"
+        loss = "divided by the number of labels" if model.normalize else "summed"
+        rows.append([
+            f"K = {model.n_labels}, samples {model.samples}, penalties {penalties}, loss {loss}",
+            len(above), f"{max(above):+.1e}" if above else None, f"{min(at):+.1e}",
+        ])  # fmt: skip
+    columns = ["model", "points above the optimum", "their largest smallest eigenvalue",
+               "smallest eigenvalue at the optimum"]  # fmt: skip
+    return Table(f"All critical points found, {len(models)} models", columns, rows)
+
+
+def curvatures(model: UnconstrainedFeatures) -> tuple[list[float], list[float]]:
+    """Return smallest eigenvalues at critical points above the optimum, and at the optimum."""
+    best = model.optimum().objective
+    above: list[float] = []
+    at: list[float] = []
+    for point in critical_points(model).values():
+        if model.steepness(point) > _FLAT:
+            continue  # not critical
+        place = above if point.objective > best + _ROUNDING else at
+        place.append(model.smallest_curvature(point))
+    return above, at

@@ -1,7 +1,7 @@
 """The exact optimum of the unconstrained-features model, by a few roots in one variable each.
 
 At the optimum the weight W is a simplex frame, and the feature of a set of m labels is C_m times
-the sum of its rows. All is then said by the squared norm of W and, for each m, by the gap between
+the sum of its rows. The rest follows from the squared norm of W and, for each m, by the gap between
 the logits of labels inside and outside of the set. For given gaps the best norm is known, and
 what remains is a convex function of the gaps,
 

@@ -26,7 +26,7 @@ def sections(quick: bool) -> list[Section]:
             "late in training, samples of a label set sit on one point; the points of the three "
             "labels form an equilateral triangle around 0, and those of pairs lie on the lines to "
             "the middles of its sides; also where a pair has no samples.",
-            f"{names[0]}, the classes 0, 1 and 2; {training.said()}. The plane of the two main "
+            f"{names[0]}, the classes 0, 1 and 2; {training.in_words()}. The plane of the two main "
             "directions of all features; lines lead from 0 to the means.",
             partial(_pictures, names[0], training, 60 if quick else 300),
         )

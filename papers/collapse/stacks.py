@@ -34,7 +34,7 @@ class Stacks:
     dev: Images
     test: Images
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """Its size in words."""
         of = np.bincount(np.diff(self.train.Y.indptr))
         by_number = ", ".join(f"{count:,} with {m}" for m, count in enumerate(of) if count)
@@ -101,7 +101,7 @@ class Training:
     weight_penalty: float = 0.01
     batch_size: int = 64
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         return (
             f"two stages of convolution, a layer of 256 and one of {self.dim} outputs without "
             f"ReLU; {self.epochs} epochs of AdamW, learning rate {self.learning_rate:g}, weight "

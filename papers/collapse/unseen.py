@@ -36,7 +36,7 @@ def sections(quick: bool) -> list[Section]:
             "0 there. But the paper's tag-wise average tells where its mean would be.",
             f"{there[0]}, {sizes} samples for each set of so many labels, but a quarter of the "
             "pairs and of the triples, drawn at random, only come up in the test; learned last "
-            f"layer; {training.said()}; seeds: {seeds}.",
+            f"layer; {training.in_words()}; seeds: {seeds}.",
             partial(_compare, there[0], sizes, training, seeds),
         )
     ]
@@ -67,7 +67,7 @@ def _compare(images: str, sizes: Sizes, training: Training, n_seeds: int) -> Ite
             for name, runs in _scores(model, task, missing).items():
                 found[name].append(runs)
             advance()
-    yield task.said()
+    yield task.in_words()
     rows: list[list[Cell]] = [
         [name, *map(over_seeds, np.transpose(runs))] for name, runs in found.items()
     ]

@@ -71,7 +71,7 @@ def sections(quick: bool) -> list[Section]:
 
 def _table2(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     chosen = task(name, quick)
-    yield chosen.said() + "."
+    yield chosen.in_words() + "."
     rows: list[list[Cell]] = []
     closed_shares: list[list[Cell]] = []
     for grouping in (Grouping.random(4), Grouping.random(10), Grouping.clusters()):

@@ -36,7 +36,7 @@ class Task:
     X_test: Any
     Y_test: csr_matrix
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """Its size in words."""
         return f"{self.name}: {self.X.shape[0]:,} samples, {self.Y.shape[1]:,} labels"
 

@@ -124,7 +124,7 @@ def _sentences(quick: bool) -> Iterator[Block]:
         yield f"Not measured: {error}."
         return
     yield Table(
-        f"Precision at 1 in %; {data.said()}; mean and deviation over {n_seeds} seeds",
+        f"Precision at 1 in %; {data.in_words()}; mean and deviation over {n_seeds} seeds",
         ["", *METHODS],
         [["sentences", *(outcome.value() for outcome in outcomes)]],
     )

@@ -31,7 +31,7 @@ class Sentences:
     X_test: csr_matrix
     Y_test: csr_matrix
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """Its size in words."""
         n_documents, n_sentences = self.groups.shape
         return (

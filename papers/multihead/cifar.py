@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,34 +16,57 @@ from umpteen.neural import Blueprint, FullHead, NetworkRecipe, NeuralClassifier,
 # Of the paper, ResNet-18, 200 epochs of 50,000 images, heads of {5; 2}.
 _PAPER = {"full": 95.57, "MHP": 95.05, "MHC": 95.26, "MHS": 94.73}
 _N_TEST = 2_000
+_STACK_SIZES = (2, 3)  # images
 
 
 def sections(quick: bool) -> list[Section]:
-    """A section for single images and one for stacks, if the images are there."""
+    """Sections for single images and for stacks of two and of three, if the images are there."""
     if not cifar.is_there():
         return []
-    n_samples, epochs, n_seeds, depth = (100, 2, 1, 8) if quick else (4_000, 8, 3, 20)
-    how = (
-        f"halved to 16 x 16 pixels; a ResNet of {depth} layers with 16 channels in its first "
-        f"stage, {epochs} epochs of SGD with momentum (0.05, cosine, batches of 64, weight decay "
-        f"5e-4), flips and crops; seeds: {n_seeds}. Nothing was tuned."
-    )
+    n_seeds = 1 if quick else 3
+    alone = _Size(1, 100, 2, 8) if quick else _Size(1, 4_000, 8, 20)
     single = Section(
         "CIFAR-10: full, MHP, MHC and MHS below a ResNet",
         "with heads of {5; 2}, MHP, MHC and MHS are within a point of a full layer. The paper's "
         "are of ResNet-18, 200 epochs on 50,000 images of 32 x 32 pixels.",
-        f"CIFAR-10, {n_samples:,} images to learn from, {min(n_samples, _N_TEST):,} to test on, "
-        + how,
-        partial(_compare, (1,), n_samples, epochs, n_seeds, depth),
+        f"CIFAR-10, {alone.n_samples:,} images to learn from; {alone.in_words()}; "
+        f"seeds: {n_seeds}. Nothing was tuned.",
+        partial(_compare, alone, n_seeds),
     )
-    stacks = Section(
-        "CIFAR-10: stacks of two and three images below a ResNet",
-        "if classes are combinations, one head for each part is as good as a full layer.",
-        f"CIFAR-10, {n_samples // 4:,} stacks of two and of three images, as channels, so 100 "
-        f"and 1,000 classes; {how}",
-        partial(_compare, (2, 3), n_samples // 4, epochs, n_seeds, depth),
-    )
-    return [single, stacks]
+    stacked = [
+        _Size(size, 100, 2, 8) if quick else _Size(size, 10_000, 10, 8) for size in _STACK_SIZES
+    ]
+    return [
+        single,
+        *(
+            Section(
+                f"CIFAR-10: stacks of {each.n_images} images below a ResNet",
+                "if classes are combinations, one head for each part is as good as a full layer.",
+                f"CIFAR-10, {each.n_samples:,} stacks of {each.n_images} random images, as "
+                f"channels, so {10**each.n_images:,} classes; an image may be in several stacks; "
+                f"{each.in_words()}; seeds: {n_seeds}. Nothing was tuned.",
+                partial(_compare, each, n_seeds),
+            )
+            for each in stacked
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How much is learned: images in a stack, samples, epochs and layers."""
+
+    n_images: int
+    n_samples: int
+    epochs: int
+    depth: int
+
+    def in_words(self) -> str:
+        return (
+            f"halved to 16 x 16 pixels; a ResNet of {self.depth} layers with 16 channels in its "
+            f"first stage, {self.epochs} epochs of SGD with momentum (0.05, cosine, batches of 64, "
+            "weight decay 5e-4), flips and crops"
+        )
 
 
 def heads(size: int) -> dict[str, Blueprint]:
@@ -58,8 +82,11 @@ def heads(size: int) -> dict[str, Blueprint]:
 
 
 def stacks(size: int, n_samples: int) -> Task:
-    """Stacks of random images as channels; the class is the list of their kinds."""
-    per_class = max(10, n_samples // 10)
+    """Stacks of random images as channels; the class is the list of their kinds.
+
+    Single images stand once each; in stacks, an image may come again beside others.
+    """
+    per_class = max(10, size * n_samples // 10)
     parts = cifar.images(per_class)
     made = [
         _stacked(part, size, min(n_samples, most), seed)
@@ -71,23 +98,26 @@ def stacks(size: int, n_samples: int) -> Task:
 def _stacked(part: cifar.Part, size: int, n_samples: int, seed: int) -> cifar.Part:
     images, kinds = part
     random = np.random.default_rng(seed)
-    rows = np.stack([random.permutation(len(kinds))[:n_samples] for _ in range(size)], axis=1)
+    if size == 1:
+        rows = random.permutation(len(kinds))[:n_samples, None]
+    else:
+        rows = random.integers(len(kinds), size=(n_samples, size))
     rows[-1] = np.argmax(kinds)  # the last class exists: heads are made for all classes
     halved = images[rows].reshape(len(rows), 3 * size, 16, 2, 16, 2).mean(axis=(3, 5))
     return halved, (kinds[rows] * 10 ** np.arange(size)[::-1]).sum(axis=1)
 
 
-def _compare(
-    sizes: tuple[int, ...], n_samples: int, epochs: int, n_seeds: int, depth: int
-) -> Iterator[Block]:
-    for size in sizes:
-        task, started = stacks(size, n_samples), time.process_time()
-        made = {name: partial(_network, head, epochs, depth) for name, head in heads(size).items()}
-        found = repeated(task, made, n_seeds)
-        yield task.said() + "."
-        yield _table(found, _PAPER if size == 1 else {})
-        minutes = (time.process_time() - started) / 60
-        yield f"All of it took {minutes:.1f} minutes of one core."
+def _compare(size: _Size, n_seeds: int) -> Iterator[Block]:
+    task, started = stacks(size.n_images, size.n_samples), time.process_time()
+    made = {
+        name: partial(_network, head, size.epochs, size.depth)
+        for name, head in heads(size.n_images).items()
+    }
+    found = repeated(task, made, n_seeds)
+    yield task.in_words() + "."
+    yield _table(found, _PAPER if size.n_images == 1 else {})
+    minutes = (time.process_time() - started) / 60
+    yield f"All of it took {minutes:.1f} minutes of one core."
 
 
 def _network(head: Blueprint, epochs: int, depth: int, seed: int) -> NeuralClassifier:

@@ -26,8 +26,8 @@ def class_sections(
             f"{name}: the class of a sample is its rarest label that has at least "
             f"{LEAST_SAMPLES} training samples. Samples without such a label are left out, in "
             "training and test, and so are test samples whose class is no training sample's. "
-            f"TF-IDF of single words, a Bag; {training_of(name, quick).said()}; seeds: {n_seeds}. "
-            + more,
+            f"TF-IDF of single words, a Bag; {training_of(name, quick).in_words()}; "
+            f"seeds: {n_seeds}. " + more,
             partial(measure, name, quick, n_seeds),
         )
         for name in names

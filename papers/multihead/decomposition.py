@@ -33,7 +33,7 @@ def sections(quick: bool) -> list[Section]:
     """Random against clustered labels, and number and length of heads."""
     training = QUICK if quick else CLASSES["pydocs"]
     tags = QUICK if quick else LABELS["debian-tags"]
-    what = f"TF-IDF of single words, a Bag; {training.said()}"
+    what = f"TF-IDF of single words, a Bag; {training.in_words()}"
     return [
         Section(
             "Table 9 and Figure 9, random against clustered labels",
@@ -124,7 +124,7 @@ def indicator(classes: npt.NDArray[np.integer], n_classes: int) -> csr_matrix:
 
 def _lengths(quick: bool, training: Training) -> Iterator[Block]:
     task = classes_task("pydocs", quick)
-    yield task.said() + "."
+    yield task.in_words() + "."
     cases = _cases(task.n_labels)
     models = {
         name: partial(training.network, blueprint(head, code=code, **options))

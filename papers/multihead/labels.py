@@ -62,7 +62,7 @@ def sections(quick: bool) -> list[Section]:
 
 
 def _what(name: str, quick: bool) -> str:
-    return f"TF-IDF of single words, a Bag; {training_of(name, quick).said()}"
+    return f"TF-IDF of single words, a Bag; {training_of(name, quick).in_words()}"
 
 
 def cascade(n_labels: int, group_size: int, code: LabelCode | None = None) -> Blueprint:
@@ -75,7 +75,7 @@ def cascade(n_labels: int, group_size: int, code: LabelCode | None = None) -> Bl
 
 def _precision(name: str, quick: bool, training: Training, n_seeds: int) -> Iterator[Block]:
     task = texts_task(name, quick)
-    yield task.said() + "."
+    yield task.in_words() + "."
     models: dict[str, Callable[[int], Any]] = {
         "full": partial(training.network, blueprint(FullHead))
     }

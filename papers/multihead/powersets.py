@@ -18,7 +18,6 @@ from umpteen.multihead import PowersetHead
 from umpteen.neural import Blueprint, FullHead, blueprint
 
 _SETS = ("bibtex", "cooking", "debian-tags")
-_SEEDS = {"debian-tags": 1}  # of the others, three
 _MEASURES = {"subset accuracy": subset_accuracy, "micro-F1": micro_f1, "F1 of a sample": sample_f1}
 _THRESHOLDS = np.linspace(0.05, 0.6, 23)
 _MOST = 20  # labels of a sample that a threshold is asked about
@@ -32,8 +31,8 @@ def sections(quick: bool) -> list[Section]:
             f"Label sets, powersets and thresholds: {name}",
             "heads that choose subsets of labels are as good as asking for each label (Table 1).",
             f"{name}; TF-IDF of single words (or its features, where there are no texts), a Bag; "
-            f"{training_of(name, quick).said()}; seeds: "
-            f"{_n_seeds(name, quick)}. {LEFT_OUT} Thresholds on probabilities of a full layer with "
+            f"{training_of(name, quick).in_words()}; seeds: "
+            f"{_n_seeds(quick)}. {LEFT_OUT} Thresholds on probabilities of a full layer with "
             "binary cross-entropy: 0.5, or the best of 23 for the same measure on a tenth of the "
             "training samples, which a network of its own does not learn from.",
             partial(_compare, name, quick),
@@ -42,8 +41,8 @@ def sections(quick: bool) -> list[Section]:
     ]
 
 
-def _n_seeds(name: str, quick: bool) -> int:
-    return 1 if quick else _SEEDS.get(name, 3)
+def _n_seeds(quick: bool) -> int:
+    return 1 if quick else 3
 
 
 def heads() -> dict[str, Blueprint]:
@@ -56,9 +55,9 @@ def heads() -> dict[str, Blueprint]:
 
 def _compare(name: str, quick: bool) -> Iterator[Block]:
     task, training, n_seeds = (
-        texts_task(name, quick), training_of(name, quick), _n_seeds(name, quick)
+        texts_task(name, quick), training_of(name, quick), _n_seeds(quick)
     )  # fmt: skip
-    yield task.said() + "."
+    yield task.in_words() + "."
     found: dict[str, list[list[float]]] = {}
     with progress_bar(name, n_seeds) as advance:
         for seed in range(n_seeds):

@@ -29,7 +29,7 @@ class Training:
         """The learning rate of a head."""
         return self.rates.get(_name(head), self.learning_rate)
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """In words."""
         others = "".join(f", {name} {rate:g}" for name, rate in self.rates.items())
         tried = f" (chosen on a validation split, of {self.tried})" if self.tried else ""

@@ -10,6 +10,7 @@ from papers.multihead.settings import training_of
 from papers.multihead.tasks import Floats, classes_task, repeated
 from umpteen.multihead import CascadeHead, LabelCode, ProductHead, SamplingHead
 from umpteen.neural import Blueprint, FullHead, blueprint
+from umpteen.softmax import AdversarialHead
 
 # Table 7 of the paper, CIFAR-100 after 400 epochs, heads of {20; 5}: below a full layer's 77.70.
 PAPER_LOSSES = {"MHP": 74.84 - 77.70, "MHC": 77.36 - 77.70, "MHS": 78.51 - 77.70}
@@ -40,12 +41,13 @@ def heads(n_labels: int) -> dict[str, Blueprint]:
         "MHC": blueprint(CascadeHead, sparse=True),
         f"MHC, last head of {_SHORT}": blueprint(CascadeHead, lengths=short, sparse=True),
         "MHS": blueprint(SamplingHead, sparse=True),
+        "adversarial": blueprint(AdversarialHead, sparse=True),
     }
 
 
 def _against_full(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     task, training = classes_task(name, quick), training_of(name, quick)
-    yield task.said() + "."
+    yield task.in_words() + "."
     made: dict[str, Callable[[int], Any]] = {
         label: partial(training.network, head) for label, head in heads(task.n_labels).items()
     }
@@ -54,7 +56,8 @@ def _against_full(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     codes = LabelCode.balanced(task.n_labels).lengths, LabelCode.descending(task.n_labels).lengths
     yield (
         f"MHP has heads of {codes[0]}, MHC and MHS of {codes[1]} (groups and their size), if not "
-        "said otherwise. 4 summed: the products of 4 such pairs are added up (Equation 16)."
+        "said otherwise. 4 summed: the products of 4 such pairs are added up (Equation 16). "
+        "adversarial: the head of another paper, which draws its negatives by a model of the data."
     )
 
 

@@ -39,7 +39,7 @@ def sections(quick: bool) -> list[Section]:
             "channel of 14 x 14 pixels; the class is the list of their kinds, so there are "
             f"{10 ** sizes[0]:,} to {10 ** sizes[-1]:,} classes; and single images of MNIST, with "
             f"the same settings. A Conv; seeds: {n_seeds}. "
-            + " ".join(f"Stacks of {size}: {each.said()}." for size, each in chosen.items()),
+            + " ".join(f"Stacks of {size}: {each.in_words()}." for size, each in chosen.items()),
             partial(_stacks, n_samples, chosen, n_seeds),
         )
     ]

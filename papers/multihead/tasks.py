@@ -40,7 +40,7 @@ class Task:
     def n_labels(self) -> int:
         return int(self.Y.max()) + 1 if self.Y.ndim == 1 else int(self.Y.shape[1])
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """Its size in words."""
         what = "classes" if self.Y.ndim == 1 else "labels"
         return (

@@ -26,7 +26,7 @@ FEATURES, BATCH, K = 512, 128, 5
 HEADS: dict[str, Callable[[int], Head]] = {
     "full": lambda n: FullHead(FEATURES, n),
     "MHP": lambda n: ProductHead(FEATURES, n),
-    "MHC": lambda n: CascadeHead(FEATURES, n, loss="softmax", bias=False, sparse=True),
+    "MHC": lambda n: CascadeHead(FEATURES, n, bias=False, sparse=True),
     "MHS": lambda n: SamplingHead(FEATURES, n, bias=False, sparse=True),
 }
 

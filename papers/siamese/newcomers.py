@@ -12,20 +12,23 @@ from scipy.sparse import csr_matrix, diags
 from papers.contents import Block, Cell, Section, Table, Value
 from papers.siamese.tasks import DEPTHS, Task, available, task
 from umpteen import LabelTree, TopK
-from umpteen.metrics import propensity, psp_at_k, recall_at_k
+from umpteen.metrics import ndcg_at_k, precision_at_k, propensity, psp_at_k, recall_at_k
 from umpteen.siamese import SiameseRecipe, SiameseXML
 
 _SETS = ("debian-deps", "wordnet-ancestors")
 _HIDDEN = 10  # one label in so many
 _RECALLS = (5, 10, 50)
 
+Floats = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
     """A task without some labels, which come last in all matrices."""
 
-    task: Task  # labels the learned ones, then the new ones
+    task: Task  # labels the learned ones, then the new ones; test samples that have a new one
     n_learned: int
+    everyone: Task  # the same with all test samples
 
     @property
     def learned(self) -> csr_matrix:
@@ -35,10 +38,7 @@ class Hidden:
     @property
     def wanted(self) -> csr_matrix:
         """Of the test split, in columns of all labels: the new ones only."""
-        is_new = np.arange(self.task.Y_test.shape[1]) >= self.n_learned
-        only_new = csr_matrix(self.task.Y_test @ diags(is_new.astype(np.float32)))
-        only_new.eliminate_zeros()
-        return only_new
+        return _only(self.task.Y_test, np.arange(self.task.Y_test.shape[1]) >= self.n_learned)
 
 
 def sections(quick: bool) -> list[Section]:
@@ -66,15 +66,25 @@ def hidden(chosen: Task, seed: int = 0) -> Hidden:
     ordered = replace(
         chosen,
         Y=csr_matrix(chosen.Y[:, kept]),
-        X_test=chosen.X_test[asked],
-        Y_test=csr_matrix(chosen.Y_test[asked][:, kept]),
+        Y_test=csr_matrix(chosen.Y_test[:, kept]),
         label_features=chosen.label_features[kept],
     )
-    return Hidden(ordered, n_learned)
+    with_new = replace(ordered, X_test=ordered.X_test[asked], Y_test=ordered.Y_test[asked])
+    return Hidden(with_new, n_learned, ordered)
+
+
+def untrained(token_vectors: Any = None) -> SiameseXML:
+    """Cosines to texts, by vectors of words that are random, or stay as they are given."""
+    texts_only = SiameseRecipe(modules=(), weights="fixed", alpha=0)
+    dim = 512 if token_vectors is None else token_vectors.shape[1]
+    return SiameseXML(epochs=0, dim=dim, recipe=texts_only, random_state=0, verbose=False)
 
 
 def answers(case: Hidden, siamese: Any, tree: Any, k: int) -> dict[str, TopK]:
-    """Of SiameseXML, of untrained texts and of a tree, which has never heard of new labels."""
+    """Return answers of three models to samples with new labels, which a tree cannot give.
+
+    The models are SiameseXML, the same without training, and the tree.
+    """
     chosen, n_learned = case.task, case.n_learned
     texts = chosen.label_features
     siamese.fit(chosen.X, case.learned, label_features=texts[:n_learned]).add_labels(
@@ -83,24 +93,54 @@ def answers(case: Hidden, siamese: Any, tree: Any, k: int) -> dict[str, TopK]:
     among_all = siamese.predict_topk(chosen.X_test, k)
     among_new = siamese.remove_labels(np.arange(n_learned)).predict_topk(chosen.X_test, k)
     tree.fit(chosen.X, case.learned)
-    texts_only = SiameseRecipe(modules=(), weights="fixed", alpha=0)
-    untrained = SiameseXML(epochs=0, dim=512, recipe=texts_only, verbose=False)
-    untrained.fit(chosen.X, case.learned, label_features=texts[:n_learned])
-    untrained.add_labels(label_features=texts[n_learned:])
+    by_text = untrained().fit(chosen.X, case.learned, label_features=texts[:n_learned])
+    by_text.add_labels(label_features=texts[n_learned:])
     return {
         "SiameseXML, among all labels": among_all,
         "SiameseXML, among the new ones": among_new,
-        "the same without any training, among all labels": untrained.predict_topk(chosen.X_test, k),
+        "the same without any training, among all labels": by_text.predict_topk(chosen.X_test, k),
         "LabelTree": tree.predict_topk(chosen.X_test, k),
     }
 
 
-def scores(case: Hidden, top: TopK) -> npt.NDArray[np.float64]:
+def scores(case: Hidden, top: TopK) -> Floats:
     """Recall and propensity-scored precision of new labels, in %."""
     chances = propensity(case.task.Y)
     return 100 * np.array([
         *recall_at_k(case.wanted, top, _RECALLS), *psp_at_k(case.wanted, top, DEPTHS, chances),
     ])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Price:
+    """What labels with samples have lost; all figures in %.
+
+    Those of learned labels count hits of these only, on test samples that have one.
+    """
+
+    precision: float  # at 1, of all labels
+    learned_precision: float  # at 1
+    learned_ndcg: float  # at 5
+
+    @classmethod
+    def of(cls, case: Hidden, top: TopK) -> "Price":
+        """Return the figures of answers to all test samples."""
+        Y = case.everyone.Y_test
+        learned = _only(Y, np.arange(Y.shape[1]) < case.n_learned)
+        rows = np.flatnonzero(learned.getnnz(axis=1))
+        answers, expected = TopK(top.labels[rows], top.scores[rows]), csr_matrix(learned[rows])
+        found = (
+            precision_at_k(Y, top, 1), precision_at_k(expected, answers, 1),
+            ndcg_at_k(expected, answers, 5),
+        )  # fmt: skip
+        return cls(*(100 * float(value) for value in found))
+
+
+def _only(Y: csr_matrix, kept: npt.NDArray[np.bool_]) -> csr_matrix:
+    """Return the same shape without the entries of other columns."""
+    chosen = csr_matrix(Y @ diags(kept.astype(np.float32)))
+    chosen.eliminate_zeros()
+    return chosen
 
 
 def _measured(sets: list[str], quick: bool) -> Iterator[Block]:

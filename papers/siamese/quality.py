@@ -125,7 +125,7 @@ def sections(quick: bool) -> list[Section]:
 
 def _compared(name: str, quick: bool, n_seeds: int) -> Iterator[Block]:
     chosen = task(name, quick)
-    yield chosen.said()
+    yield chosen.in_words()
     found = measured(chosen, entries(quick), n_seeds)
     yield table6(found)
     yield precisions(found)

@@ -40,7 +40,7 @@ class Task:
     texts_test: list[str]
     feature_names: list[str] = field(default_factory=list)
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """Its size in words."""
         once = int((self.Y.getnnz(axis=0) == 1).sum())
         return (

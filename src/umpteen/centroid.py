@@ -6,11 +6,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
+from umpteen import scratch
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.topk import dense_topk, frozen_csr, sparse_topk
-from umpteen.parallel import run
+from umpteen.parallel import one_thread_each
 from umpteen.progress import Verbose, progress_bar
-from umpteen.storage import Shape
+from umpteen.sharding import OnRows, Sharded, over_blocks
+from umpteen.storage import Shape, Within
 from umpteen.validation import N_JOBS, VERBOSE, Features, unit_rows
 
 _SPARSE_BLOCK_ROWS = 256
@@ -39,7 +41,7 @@ class NearestCentroid(ExtremeClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"n_jobs": N_JOBS, "verbose": VERBOSE}
 
-    centroids_: Annotated[Features, Shape("features", "labels")]
+    centroids_: Annotated[Features, Shape("features", "labels"), Within(-2, 2)]  # of length 1
 
     def __init__(self, *, n_jobs: int | None = -1, verbose: Verbose = "auto") -> None:
         self.n_jobs = n_jobs
@@ -48,7 +50,7 @@ class NearestCentroid(ExtremeClassifier):
     def fit(self, X: Any, Y: Any) -> Self:
         """Average the samples of each label; O(stored entries of X x labels per sample)."""
         X, labels = self._check_fit(X, Y)
-        centroids = unit_rows(labels.T.tocsr() @ unit_rows(X))
+        centroids = unit_rows(labels.T.tocsr() @ scratch.unit_rows(X))
         if sparse.issparse(centroids):
             self.centroids_ = csr_matrix(centroids.T)
         else:
@@ -56,26 +58,26 @@ class NearestCentroid(ExtremeClassifier):
         return self
 
     def _topk(self, X: Features, k: int) -> TopK:
-        block_of = self._sparse_block if sparse.issparse(self.centroids_) else self._dense_block
-        with progress_bar("Predicting", total=X.shape[0], verbose=self.verbose) as bar:
-            answers = run(
-                lambda rows: block_of(unit_rows(X[rows]), k),
-                self._blocks(X.shape[0]),
-                n_jobs=self.n_jobs,
-                done=lambda rows: bar.advance(rows.stop - rows.start),
-            )
-        return TopK.concatenate(answers)
-
-    def _blocks(self, n_samples: int) -> list[slice]:
+        if X.shape[0] == 0:
+            return TopK(np.zeros((0, k), np.int32), np.zeros((0, k), np.float32))
         size = _SPARSE_BLOCK_ROWS
         if not sparse.issparse(self.centroids_):
             size = min(max(_DENSE_BLOCK_SCORES // self.n_labels_, 1), 1024)
-        starts = range(0, max(n_samples, 1), size)  # no rows are one empty block
-        return [slice(start, min(start + size, n_samples)) for start in starts]
+        with progress_bar("Predicting", total=X.shape[0], verbose=self.verbose) as bar:
+            answers = over_blocks(
+                _nearest, X.shape[0], size, (Sharded(X), self.centroids_, k), n_jobs=self.n_jobs,
+                done=lambda task: bar.advance(len(task.rows)),
+            )  # fmt: skip
+        return TopK.concatenate(answers)
 
-    def _sparse_block(self, X: Features, k: int) -> TopK:
-        samples, postings = frozen_csr(csr_matrix(X)), frozen_csr(csr_matrix(self.centroids_))
-        return TopK(*sparse_topk(samples, postings, self.n_labels_, k))
 
-    def _dense_block(self, X: Features, k: int) -> TopK:
-        return TopK(*dense_topk(np.ascontiguousarray(X @ self.centroids_), k))
+def _nearest(task: OnRows, sharded: Sharded, centroids: Features, k: int) -> TopK:
+    """Return the nearest centroids of some samples."""
+    (X,), places = sharded.at(task.rows)
+    units = unit_rows(X[places.start : places.stop])
+    if sparse.issparse(centroids):
+        postings = frozen_csr(csr_matrix(centroids))
+        return TopK(*sparse_topk(frozen_csr(csr_matrix(units)), postings, centroids.shape[1], k))
+    with one_thread_each:
+        scores = np.ascontiguousarray(units @ centroids)
+    return TopK(*dense_topk(scores, k))

@@ -11,13 +11,12 @@ from scipy.sparse import csr_matrix
 from umpteen import parallel
 from umpteen.kernels.clustering import bisect
 from umpteen.kernels.topk import frozen_csr
-from umpteen.sharding import OnRows, Sharded
+from umpteen.sharding import OnRows, Sharded, stays_here
 
 IntArray = npt.NDArray[np.int32]
 Borders = npt.NDArray[np.int64]
 _MAX_ROUNDS = 20  # of `arrange`
 _MANY_CLUSTERS = 32  # each is then a task of its own, with all its cuts
-_FEW_VALUES = 4_000_000  # a level of cuts takes less than a second then: not worth sending
 
 
 class Cut(NamedTuple):
@@ -52,15 +51,9 @@ def _mapped(
     n_jobs: int | None, done: Callable[[OnRows], object] | None = None,
 ) -> list[Any]:  # fmt: skip
     """Return `function(task, *shared)` for each task: on threads here, or on any engine."""
-    if _stays_here(rows, len(tasks), n_jobs):
+    if stays_here(rows.nnz, len(tasks), n_jobs):
         return parallel.run(lambda task: function(task, *shared), tasks, n_jobs=n_jobs, done=done)
     return parallel.map(function, tasks, shared, n_jobs=n_jobs, done=done)
-
-
-def _stays_here(rows: csr_matrix, n_tasks: int, n_jobs: int | None) -> bool:
-    """Whether tasks would not be faster elsewhere: all rows are here, and would have to be sent."""
-    at_once = min(n_tasks, parallel.width(n_jobs))
-    return rows.nnz < _FEW_VALUES or at_once <= parallel.n_threads(n_jobs)
 
 
 def _separated(

@@ -5,6 +5,8 @@ from types import ModuleType
 
 from umpteen.errors import MissingExtraError
 
+_WITH_PYTORCH = ("encoders", "neural", "words")
+
 
 def require(module: str, extra: str) -> ModuleType:
     """Import `module`, which comes with the optional part `extra`.
@@ -16,6 +18,21 @@ def require(module: str, extra: str) -> ModuleType:
         return import_module(module)
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            f"this needs {error.name or module!r}, which is not installed: "
-            f"pip install 'umpteen[{extra}]'"
+            f"this needs {error.name or module!r}, which is not installed: {how_to_install(extra)}"
         ) from error
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command that installs an optional part.
+
+    >>> how_to_install("plots")
+    "pip install 'umpteen[plots]' (in a clone: pip install -c constraints.txt '.[plots]')"
+    """
+    in_a_clone = f"pip install -c constraints.txt '.[{extra}]'"
+    command = f"pip install 'umpteen[{extra}]' (in a clone: {in_a_clone})"
+    if extra not in _WITH_PYTORCH:
+        return command
+    return (
+        f"{command}. Without a GPU, install PyTorch's build for CPUs before, which is smaller by "
+        "gigabytes"
+    )

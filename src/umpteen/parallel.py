@@ -8,6 +8,7 @@ and a task returns what it computed and never writes into what it was given. Tho
 """
 
 import os
+import signal
 import sys
 import threading
 from collections import deque
@@ -94,7 +95,7 @@ class PerThread(Generic[Result]):
 
     @property
     def value(self) -> Result:
-        """This thread's own."""
+        """Return the value of this thread, which is made when it is first asked for."""
         if not hasattr(self._local, "value"):
             self._local.value = self._make()
         return self._local.value  # type: ignore[no-any-return]
@@ -284,10 +285,35 @@ def _on_threads(
     remaining = iter(items)
     pool = ThreadPoolExecutor(threads)
     waiting: deque[Future[Result]] = deque()
+
+    def submit(n_items: int) -> None:
+        with _ctrl_c_later():
+            waiting.extend(pool.submit(function, item) for item in islice(remaining, n_items))
+
     try:
-        waiting.extend(pool.submit(function, item) for item in islice(remaining, 8 * threads))
+        submit(8 * threads)
         while waiting:
             yield waiting.popleft().result()
-            waiting.extend(pool.submit(function, item) for item in islice(remaining, 1))
+            submit(1)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Deliver Ctrl-C after the block: it would leave locks that are Python code in a broken state.
+
+    Only the main thread hears it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: arrived.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if arrived:
+            signal.raise_signal(arrived[0])

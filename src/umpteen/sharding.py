@@ -2,17 +2,27 @@
 
 `parallel.map(function, [OnRows(rows, item), ...], (Sharded(X, Y), ...))` calls `function` with such
 an item and with matrices that have at least these rows. Where the rows are in them, `at` says.
+`over_blocks` makes such items of all rows.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from umpteen import parallel
+
+Result = TypeVar("Result")
 IntArray = npt.NDArray[np.int32]
 Rows = IntArray | range
 Matrix = csr_matrix | npt.NDArray[Any]
+
+_FEW_VALUES = 4_000_000  # a step that reads them takes less than a second: not worth sending
+# Rows from which a model is worth sending: to score a row takes about a five-hundredth of the time
+# that it takes to send the vectors of labels, however many these are.
+_WORTH_SENDING = 4096
 
 
 class OnRows(NamedTuple):
@@ -75,3 +85,49 @@ def rows_of(items: list[OnRows]) -> IntArray:
     array([0, 2, 3], dtype=int32)
     """
     return np.unique(np.concatenate([np.asarray(each.rows, np.int32) for each in items]))
+
+
+def stays_here(n_values: int, n_tasks: int, n_jobs: int | None) -> bool:
+    """Return whether tasks on rows that are here, with so many values, are not faster elsewhere.
+
+    The rows would have to be sent, which is worth it if more cores work on them then.
+
+    >>> stays_here(10**9, n_tasks=100, n_jobs=2)
+    True
+    """
+    at_once = min(n_tasks, parallel.width(n_jobs))
+    return n_values < _FEW_VALUES or at_once <= parallel.n_threads(n_jobs)
+
+
+def over_blocks(
+    function: Callable[..., Result],
+    n_rows: int,
+    size: int,
+    shared: tuple[Any, ...],
+    *,
+    n_jobs: int | None,
+    done: Callable[[OnRows], object] | None = None,
+) -> list[Result]:
+    """Return the results of `function(OnRows(range), *shared)` for blocks of `size` rows, in order.
+
+    A single block may use all threads, and each of several uses one. Few rows stay in this process.
+
+    >>> over_blocks(lambda task: list(task.rows), 5, 2, (), n_jobs=2)
+    [[0, 1], [2, 3], [4]]
+    """
+    tasks = [OnRows(range(first, min(first + size, n_rows))) for first in range(0, n_rows, size)]
+    alone = (None if len(tasks) == 1 else 1, function, *shared)
+    if n_rows < _WORTH_SENDING:
+        return parallel.run(
+            lambda task: _with_threads(task, *alone), tasks, n_jobs=n_jobs, done=done
+        )
+    return parallel.map(_with_threads, tasks, alone, n_jobs=n_jobs, done=done)
+
+
+def _with_threads(
+    task: OnRows, most: int | None, function: Callable[..., Result], *shared: Any
+) -> Result:
+    if most is None:
+        return function(task, *shared)
+    with parallel.at_most(most):
+        return function(task, *shared)

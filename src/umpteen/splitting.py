@@ -4,12 +4,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from umpteen.scratch import slices
 from umpteen.validation import Features, unit_rows
 
 Mask = npt.NDArray[np.bool_]
 
 _ALIKE = 0.4  # cosine
 _MOST_ALIKE = 40
+_PAIRS = 1 << 12  # of rows that are compared at a time
 
 
 def validation_split(
@@ -67,9 +69,14 @@ def learned_labels(Y: csr_matrix, split: Mask) -> tuple[csr_matrix, Mask]:
 
 def _near_copies(X: csr_matrix) -> npt.NDArray[np.int64]:
     """Number groups of rows that follow one another and are alike."""
-    units = csr_matrix(unit_rows(X))
-    cosines = np.asarray(units[:-1].multiply(units[1:]).sum(axis=1)).ravel()
-    begins = np.flatnonzero(np.r_[True, cosines < _ALIKE])
+    pairs = slices(X.shape[0] - 1, _PAIRS)  # so that a few rows at a time are in memory
+    cosines = [_cosines_to_next(X[part.start : part.stop + 1]) for part in pairs]
+    begins = np.flatnonzero(np.concatenate([[True], *(each < _ALIKE for each in cosines)]))
     sizes = np.diff(np.r_[begins, X.shape[0]])
     place = np.arange(X.shape[0]) - np.repeat(begins, sizes)
     return np.cumsum(place % _MOST_ALIKE == 0) - 1
+
+
+def _cosines_to_next(X: csr_matrix) -> npt.NDArray[np.float64]:
+    units = csr_matrix(unit_rows(X))
+    return np.asarray(units[:-1].multiply(units[1:]).sum(axis=1)).ravel()

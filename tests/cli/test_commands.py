@@ -73,6 +73,14 @@ def test_label_texts_reach_labels_without_samples(ask, folder, tmp_path):
     assert record["labels"] == 7
 
 
+@pytest.mark.parametrize("no_names", [False, True])
+def test_label_names_are_used_unless_they_are_not_wanted(ask, tmp_path, no_names):
+    """With 500 texts or more, a tree would try them on its validation split."""
+    file = write_lines(tmp_path / "train.jsonl", made_up(500))
+    ask("fit", file, "-o", tmp_path / "m", *["--no-label-names"] * no_names, "--language", "none")
+    assert (um.load(tmp_path / "m").classifier_.label_texts_ is None) == no_names
+
+
 @pytest.fixture(scope="module")
 def cookery(tmp_path_factory):
     """Names and broader labels of the cookery data."""

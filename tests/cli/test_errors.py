@@ -56,6 +56,8 @@ def one_line(err):
         ("good.jsonl", GOOD, ["--language", "xx"], "'auto', or none to leave words"),
         ("good.jsonl", GOOD, ["--vocabulary", "none.jsonl"], "none.jsonl"),
         ("m.xmc.txt", "2 1 2\n0 0:1\n1 0:2\n", ["--keep-texts"], "--keep-texts"),
+        ("m.xmc.txt", "2 1 2\n0 0:1\n1 0:2\n", ["--no-label-names"], "--no-label-names"),
+        ("good.jsonl", GOOD, ["--no-label-names", "--label-texts", "x"], "nothing but names"),
     ],
 )
 def test_fit_refuses(call, tmp_path, name, content, options, advice):
@@ -80,6 +82,14 @@ def test_a_checkpoint_needs_a_cluster(call, folder, tmp_path):
     arguments = ["fit", folder / "train.jsonl", "-o", tmp_path / "m", "--checkpoint", tmp_path]
     _, err = call(*arguments, code=1)
     assert "--checkpoint needs --cluster" in one_line(err)
+
+
+def test_scratch_for_matrices_needs_a_cluster(call, folder, tmp_path):
+    """It would keep nothing in files, although the person counts on it."""
+    arguments = ["fit", folder / "train.xmc.txt", "-o", tmp_path / "m", "--scratch", tmp_path / "s"]
+    _, err = call(*arguments, code=1)
+    assert "leave out --scratch, or use --cluster" in one_line(err)
+    assert not (tmp_path / "m").exists()
 
 
 def test_a_cluster_that_is_not_there_is_named(call, folder, tmp_path):
@@ -121,6 +131,7 @@ def test_max_memory_names_the_knobs(call, folder, tmp_path):
         (["add-labels", "{model}", "{folder}/test.jsonl"], "no new label"),
         (["remove-labels", "{model}", "breed"], "did you mean 'bread'?"),
         (["remove-labels", "{matrix}", "bread"], "not a label id"),
+        (["fit", "{folder}/test.svm", "--stream", "-o", "{folder}/m"], "leave out --stream"),
         (["convert", "{folder}/test.jsonl", "{folder}/test.doc"], "--format"),
         (["convert", "{folder}/test.jsonl", "{folder}/none/out.csv"], "does not exist"),
     ],

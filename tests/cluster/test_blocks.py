@@ -166,3 +166,16 @@ def test_threads_read_the_matrices_in_place():
     assert whole.rows_at(rows) is rows
     items = [OnRows(rows), OnRows(range(2, 9))]
     assert parallel.map(totals, items, (whole,)) == [totals(item, whole) for item in items]
+
+
+def test_rows_that_are_too_many_for_32_bits_are_joined_with_64(monkeypatch):
+    """A task of the root may need all rows of matrices whose blocks are short."""
+    monkeypatch.setattr("umpteen.validation.arrays._MOST_SHORT", 200)
+    rows, _ = deliveries(n_blocks=5, limit=0)
+    X = matrices()[0]
+    assert X.nnz > 200 > X[:20].nnz + 20
+    for needed, dtype in ((range(20), np.int32), (range(N), np.int64)):
+        (order,) = rows.orders([[OnRows(needed)]], at_once=4)
+        part = delivered(order.batch, order.delivery, [], lambda each: each)
+        assert part.matrices[0].indices.dtype == part.matrices[0].indptr.dtype == dtype
+        np.testing.assert_array_equal(part.matrices[0].toarray(), X[: len(needed)].toarray())

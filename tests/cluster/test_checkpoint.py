@@ -38,14 +38,15 @@ class Counting:
 
 KILLED = """
 import sys
-import umpteen.aggregated.embeddings, umpteen.text.reading
+from importlib import import_module
 from umpteen import parallel
 from umpteen.cluster.checkpoint import checkpointed
-from tests.cluster.models import fitted
+from tests.cluster.models import SMALL_TASKS, fitted
 from tests.cluster.test_checkpoint import Counting
 
-umpteen.text.reading._BLOCK = 2**13
-umpteen.aggregated.embeddings._CHUNK_ENTRIES = 1000
+for place, value in SMALL_TASKS.items():
+    module, constant = place.rsplit(".", 1)
+    setattr(import_module(module), constant, value)
 name, folder, after = sys.argv[1:]
 with checkpointed(Counting(int(after)), folder) as engine, parallel.engine(engine):
     fitted(name)
@@ -53,7 +54,9 @@ with checkpointed(Counting(int(after)), folder) as engine, parallel.engine(engin
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-@pytest.mark.parametrize(("name", "after"), [("LabelTree", 15), ("Tagger", 30), ("Eagle", 2)])
+@pytest.mark.parametrize(
+    ("name", "after"), [("LabelTree", 15), ("Tagger", 30), ("Eagle", 2), ("SiameseXML", 25)]
+)
 @pytest.mark.usefixtures("small_tasks")
 def test_a_killed_fit_goes_on(name, after, tmp_path):
     folder = tmp_path / "finished"

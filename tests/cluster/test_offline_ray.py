@@ -6,13 +6,15 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import umpteen as um
 from tests.cluster.test_offline import contents, rows, write_rows
-from umpteen.errors import ClusterConnectionError, ModelNotFoundError, ShardsError
+from umpteen.cluster import offline_ray
+from umpteen.errors import ClusterConnectionError, ClusterError, ModelNotFoundError, ShardsError
 
 ray = pytest.importorskip("ray", reason="needs the extra `cluster`")
 N_SHARDS = 6
@@ -127,6 +129,77 @@ def test_bad_files_and_bad_models_are_told_from_each_other(nodes, work, tmp_path
     ):
         predict(work, tmp_path / "out", nodes.address, "bad/*")
     assert set(contents(tmp_path / "out")) == {"b.jsonl"}
+
+
+def test_the_progress_bar_ends_where_the_files_end(nodes, work, tmp_path, monkeypatch):
+    """A bar that stays at 90 % makes people wait."""
+    steps = []
+
+    class Recorded:
+        def advance(self, amount=1.0, **fields):
+            steps.append(amount)
+
+    @contextmanager
+    def bar(description, total, verbose="auto"):
+        steps.append(-total)
+        yield Recorded()
+
+    monkeypatch.setattr("umpteen.cluster.offline.progress_bar", bar)
+    (work / "long").mkdir(exist_ok=True)
+    write_rows(work / "long" / "a.jsonl", rows(2_000))
+    predict(work, tmp_path / "out", nodes.address, "long/*")
+    assert min(steps[1:]) >= 0
+    assert sum(steps) == pytest.approx(0)
+
+
+def test_the_progress_bar_hears_of_work_within_a_file(nodes):
+    """With files of hours, a bar that moves by files says nothing."""
+    counter = ray.remote(num_cpus=0)(offline_ray._Counter).remote()
+    news = offline_ray._News(ray, counter)
+    ray.get(news._asked)  # asked before there was any
+    assert news.arrived() == {}
+    ray.get([counter.tell.remote("a", 5), counter.tell.remote("a", 9)])
+    found = {}
+    while found.get("a", 0) < 9:  # the first of two answers may come before the second call
+        ray.get(news._asked)
+        found |= news.arrived()
+    assert found == {"a": 9}
+    ray.kill(counter)
+    for _ in range(2):  # the first answer may be from before
+        ray.wait([news._asked])
+        assert news.arrived() == {}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="finds workers by /proc")
+@pytest.mark.usefixtures("on_ctrl_c")
+def test_ctrl_c_stops_the_workers_and_the_same_command_goes_on(nodes, work, tmp_path):
+    """A cluster that goes on computing costs money, and drafts fill the disk."""
+    out = tmp_path / "out"
+    command = ["-m", "umpteen", "predict", work / "model", work / "in/*.jsonl", "-o", out]
+    command += ["--cluster", nodes.address]
+    driver = subprocess.Popen([sys.executable, *map(str, command)], stderr=subprocess.PIPE)
+    worker = writing(out)
+    driver.send_signal(signal.SIGINT)
+    _, said = driver.communicate(timeout=60)
+    assert driver.returncode == 130
+    assert said.decode().rstrip().endswith("umpteen: interrupted")
+    assert b"Traceback" not in said
+    end = time.monotonic() + 60
+    while Path(f"/proc/{worker}").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert not list((out / ".umpteen").glob("*.part"))
+    there = contents(out)
+    done = predict(work, out, nodes.address)
+    assert (done.skipped, done.predicted) == (len(there), N_SHARDS - len(there))
+    assert contents(out) == contents(work / "expected")
+
+
+def test_a_worker_with_another_version_is_refused(nodes, work, tmp_path, monkeypatch):
+    """Its answers could be others than those of the other workers."""
+    monkeypatch.setattr("umpteen.cluster.offline_ray.versions", lambda: {"umpteen": "0.0"})
+    with pytest.raises(ClusterError, match=r"runs with 0\.0: install the same"):
+        predict(work, tmp_path / "out", nodes.address)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="finds workers by /proc")

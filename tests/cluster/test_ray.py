@@ -6,25 +6,31 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 import umpteen as um
+from benchmarks.harness.metered import Disturbed
 from tests.cluster.models import fitted, small_tasks, texts  # noqa: F401
 from tests.cluster.tasks import dies_once, kernels, largest, nested, pid, refuse, sleeps, totals
+from tests.contract.cases import noise
 from tests.engines import OtherProcesses
-from umpteen import parallel
+from umpteen import parallel, scratch
 from umpteen.cli import main
+from umpteen.cli.settings import on_cluster
 from umpteen.cluster.blocks import size_of
-from umpteen.errors import ClusterMemoryError
+from umpteen.cluster.engine import RayEngine
+from umpteen.errors import ClusterError, ClusterMemoryError
 from umpteen.sharding import OnRows, Sharded
 
 ray = pytest.importorskip("ray", reason="needs the extra `cluster`")
 
-NAMES = ["LabelTree", "Tagger", "Eagle", "NearestCentroid", "Ensemble"]
+NAMES = ["LabelTree", "Tagger", "Eagle", "NearestCentroid", "Ensemble", "SiameseXML"]
 expected = cache(fitted)
 
 
@@ -55,12 +61,11 @@ def divide(monkeypatch, rows):
 @pytest.mark.parametrize(
     ("n_nodes", "name", "is_divided"),
     [
-        (1, "Tagger", False),
+        *((1, name, False) for name in NAMES[:5]),
         (1, "LabelTree", True),
         *((2, name, False) for name in NAMES),
         (2, "LabelTree", True),
-        (4, "Tagger", False),
-        (4, "Eagle", False),
+        *((4, name, False) for name in NAMES[:5]),
         (4, "LabelTree", True),
     ],
 )
@@ -73,8 +78,21 @@ def test_same_bits_on_nodes(n_nodes, name, is_divided, nodes, monkeypatch):
     with um.cluster.ray() as engine:
         assert engine.width == n_nodes
         assert fitted(name) == expected(name)
-        assert (engine.n_sent > 0) == (name != "NearestCentroid")  # it has no tasks worth the way
+        assert engine.n_sent > 0
         assert (engine.n_rows > 0) == is_divided
+
+
+def test_eagle_with_a_tree_predicts_on_the_cluster(nodes):
+    """Its answers are those of its solver, whose searches are worth sending."""
+    X, Y = noise(1000)
+    nodes.grow_to(2)
+    model = um.Eagle(um.LabelTree(max_leaf=8, branching=4)).fit(X, Y)
+    here = model.predict_topk(X)
+    with um.cluster.ray() as engine:
+        there = model.predict_topk(X)
+        assert engine.n_received > 0
+    assert there == here
+    assert there.scores.tobytes() == here.scores.tobytes()
 
 
 @pytest.fixture(params=[0.0625, 0], ids=["slices", "blocks one by one"])
@@ -108,7 +126,78 @@ def test_same_bits_if_a_node_with_blocks_dies(nodes):
         disturbed = Disturbed(engine, 15, lambda _: nodes.kill_one())
         with parallel.engine(disturbed):
             assert fitted("LabelTree") == expected("LabelTree")
-        assert disturbed._left <= 0
+        assert disturbed.left <= 0
+
+
+@pytest.mark.parametrize("name", ["LabelTree", "Tagger", "SiameseXML"])
+@pytest.mark.usefixtures("small_tasks")
+def test_same_bits_from_a_scratch_folder(name, nodes, tmp_path, monkeypatch):
+    """Features that are larger than every memory are in files, which workers read in place."""
+    monkeypatch.setattr("umpteen.cluster.parcels._SMALL", 100)
+    nodes.grow_to(2)
+    with um.cluster.ray() as engine:
+        with um.data.scratch(tmp_path):
+            assert fitted(name) == expected(name)
+            assert list(tmp_path.glob("*/*"))
+        assert engine.most_held == engine.n_rows == 0
+        sent_from_folder = engine.n_sent
+        assert fitted(name) == expected(name)  # and from the store again
+        assert engine.n_sent > 2 * sent_from_folder
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_tasks_ask_for_the_memory_of_rows_that_they_copy_from_files(nodes, tmp_path, monkeypatch):
+    """Two tasks of a root would take more memory than a node has, and the system would end both."""
+    asked = []
+    monkeypatch.setattr("umpteen.cluster.engine._ROWS", 0)
+    monkeypatch.setattr("umpteen.cluster.nodes.Nodes.check_task", lambda _, n: asked.append(n))
+    with um.cluster.ray(), um.data.scratch(tmp_path):
+        assert fitted("LabelTree") == expected("LabelTree")
+    assert max(asked) >= size_of(noise(1000)[0])  # of the root, with the labels
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_a_root_that_no_node_has_the_memory_for(nodes, tmp_path, monkeypatch):
+    """Ray would wait for ever for a node that has it."""
+    resources = {"CPU": 1, "memory": 1000, "object_store_memory": 10**8}
+    node = {"NodeID": "a", "Alive": True, "Resources": resources}
+    monkeypatch.setattr("umpteen.cluster.engine._ROWS", 0)
+    with um.cluster.ray(), um.data.scratch(tmp_path):
+        monkeypatch.setattr(ray, "nodes", lambda: [node])
+        with pytest.raises(ClusterMemoryError, match="largest node has 1,000"):
+            fitted("LabelTree")
+
+
+def test_a_worker_that_does_not_see_the_scratch_folder(nodes, tmp_path, monkeypatch):
+    """The advice must arrive from where the folder is missing, not hang or end in a traceback."""
+
+    def keep_elsewhere(folder, key, array):
+        place = keep(folder, key, array)
+        os.rename(place.path, f"{place.path}.hidden")  # this process has it mapped, others do not
+        return place
+
+    keep = scratch.Scratch.keep
+    monkeypatch.setattr(scratch.Scratch, "keep", keep_elsewhere)
+    large = np.arange(100_000.0)
+    with (
+        um.cluster.ray(),
+        um.data.scratch(tmp_path),
+        pytest.raises(ClusterError, match="scratch folder that all machines see") as caught,
+    ):
+        parallel.map(largest, [2, 3], (large,))
+    assert "in a task on the cluster" in caught.value.__notes__[0]
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_same_bits_from_a_scratch_folder_if_a_node_dies(nodes, tmp_path, monkeypatch):
+    monkeypatch.setattr("umpteen.cluster.parcels._SMALL", 100)
+    nodes.grow_to(3)
+    with um.cluster.ray() as engine, um.data.scratch(tmp_path):
+        disturbed = Disturbed(engine, 15, lambda _: nodes.kill_one())
+        with parallel.engine(disturbed):
+            assert fitted("LabelTree") == expected("LabelTree")
+        assert disturbed.left <= 0
 
 
 def test_matrices_larger_than_the_store_of_a_node(nodes):
@@ -137,32 +226,15 @@ def test_matrices_larger_than_the_store_of_a_node(nodes):
 @pytest.mark.usefixtures("small_tasks")
 def test_workers_compile_nothing_that_threads_have_compiled(nodes):
     """Otherwise each fit on a fresh cluster would start with half a minute of compilation."""
-    for name in ("Tagger", "Eagle"):
+    names = "Tagger", "Eagle", "SiameseXML"
+    for name in names:
         expected(name)
     with um.cluster.ray() as engine:
-        for name in ("Tagger", "Eagle"):
+        for name in names:
             fitted(name)
         found = parallel.map(kernels, range(4 * engine.width))
     assert max(worker["loaded"] for worker in found) >= 5
     assert {name for worker in found for name in worker["compiled"]} == set()
-
-
-class Disturbed:
-    """An engine that something happens to after some results."""
-
-    def __init__(self, engine, after, disturb):
-        self._engine, self._left, self._disturb = engine, after, disturb
-
-    @property
-    def width(self):
-        return self._engine.width
-
-    def map(self, function, items, shared):
-        for result in self._engine.map(function, items, shared):
-            self._left -= 1
-            if self._left == 0:
-                self._disturb(result)
-            yield result
 
 
 def test_tasks_of_a_dead_worker_run_again(nodes, tmp_path):
@@ -180,7 +252,7 @@ def test_same_bits_when_a_worker_dies(after, nodes):
         disturbed = Disturbed(engine, after, lambda _: os.kill(workers[0], signal.SIGKILL))
         with parallel.engine(disturbed):
             assert fitted("LabelTree") == expected("LabelTree")
-        assert disturbed._left <= 0
+        assert disturbed.left <= 0
 
 
 @pytest.mark.parametrize("after", [2, 15])
@@ -191,7 +263,7 @@ def test_same_bits_when_a_node_dies(after, nodes):
         disturbed = Disturbed(engine, after, lambda _: nodes.kill_one())
         with parallel.engine(disturbed):
             assert fitted("LabelTree") == expected("LabelTree")
-        assert disturbed._left <= 0
+        assert disturbed.left <= 0
 
 
 @pytest.mark.usefixtures("small_tasks")
@@ -199,7 +271,13 @@ def test_the_command_line_makes_the_same_model(nodes, tmp_path, capsys):
     lines = [json.dumps({"text": text, "labels": own}) for text, own in zip(*texts(), strict=True)]
     (tmp_path / "train.jsonl").write_text("\n".join(lines))
     there = ["--cluster", "auto", "--checkpoint", f"{tmp_path}/finished"]
-    clusters = {"here": [], "there": there, "read there": [*there, "--stream"]}
+    clusters = {
+        "here": [],
+        "in files": ["--scratch", f"{tmp_path}/scratch"],
+        "there": there,
+        "read there": [*there, "--stream"],
+        "in files there": [*there, "--stream", "--scratch", f"{tmp_path}/scratch"],
+    }
     for name, options in clusters.items():
         with pytest.raises(SystemExit) as ended:
             main(["fit", f"{tmp_path}/train.jsonl", "-o", f"{tmp_path}/{name}", *options])
@@ -207,6 +285,68 @@ def test_the_command_line_makes_the_same_model(nodes, tmp_path, capsys):
     here, *others = (um.load(tmp_path / name) for name in clusters)
     for other in others:
         assert here.predict_topk(texts()[0]) == other.predict_topk(texts()[0])
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_the_command_line_evaluates_on_the_cluster(nodes, tmp_path, capsys, monkeypatch):
+    lines = [json.dumps({"text": text, "labels": own}) for text, own in zip(*texts(), strict=True)]
+    (tmp_path / "test.jsonl").write_text("\n".join(lines))
+    um.Tagger(um.LabelTree(max_leaf=8)).fit(*texts()).save(tmp_path / "model")
+    reports, engines = [], []
+    monkeypatch.setattr(
+        "umpteen.cluster.connecting.RayEngine",
+        lambda library: engines.append(RayEngine(library)) or engines[-1],
+    )
+    for options in ([], ["--cluster", "auto"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["evaluate", f"{tmp_path}/model", f"{tmp_path}/test.jsonl", "--json", *options])
+        found = capsys.readouterr()
+        assert ended.value.code == 0, found.err
+        *_, last = found.out.splitlines()  # Ray may have told of nodes that other tests killed
+        reports.append(json.loads(last))
+    assert reports[0] == reports[1]
+    assert engines[0].n_received > 0  # features and answers were made there
+
+
+def test_what_ray_prints_is_not_among_results(nodes, capsys):
+    """A line about a dead node would make the JSON of `umpteen evaluate` useless."""
+    with on_cluster("auto"):
+        print("(raylet) The node with node id ... has died")
+    found = capsys.readouterr()
+    assert "node id ..." not in found.out
+    assert "node id ..." in found.err
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_a_progress_bar_moves_while_tasks_run_elsewhere(nodes, monkeypatch):
+    """Hours of work without a sign would look like a program that hangs."""
+    bars = []
+
+    @contextmanager
+    def bar(description, total, verbose="auto"):
+        bars.append(Recorded(description, total, []))
+        yield bars[-1]
+
+    monkeypatch.setattr("umpteen.linear.label_tree.progress_bar", bar)
+    nodes.grow_to(2)
+    with um.cluster.ray() as engine:
+        Recorded.engine = engine
+        fitted("LabelTree")
+    (training,) = (each for each in bars if each.description == "Training")
+    assert len(training.received) == training.total > 2
+    assert training.received[0] < training.received[-1]  # not all at the end
+
+
+class Recorded(NamedTuple):
+    """A progress bar, and the bytes of results that had arrived at each of its steps."""
+
+    description: str
+    total: float
+    received: list[int]
+
+    def advance(self, amount=1.0, **fields):
+        self.received.append(self.engine.n_received)
 
 
 def test_errors_of_tasks_are_raised_as_they_are(nodes):
@@ -249,7 +389,7 @@ INTERRUPTED = """
 import os, sys, time
 from pathlib import Path
 import umpteen as um
-from umpteen import parallel
+from umpteen import parallel, scratch
 
 def task(item, folder):
     Path(folder, str(os.getpid())).touch()

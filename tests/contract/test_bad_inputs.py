@@ -213,9 +213,12 @@ BAD_LABELS = {
     "negative index": Refused(_with("indices", 0, -1), LabelsError, "build it again"),
     "decreasing indptr": Refused(_with("indptr", 3, 60), LabelsError, "build it again"),
     "texts in lists": Refused(
-        lambda Y: [["red"], *_lists(Y)[1:]], LabelsError, "Tagger takes texts and label names"
+        lambda Y: [["red"], *_lists(Y)[1:]], LabelsError, "MultiLabelBinarizer numbers lists"
     ),
-    "texts": Refused(lambda Y: ["red"] * Y.shape[0], LabelsError, "Tagger takes texts"),
+    "texts": Refused(lambda Y: ["red"] * Y.shape[0], LabelsError, "Tagger takes .* LabelEncoder"),
+    "texts as objects": Refused(
+        lambda Y: np.array(["red"] * Y.shape[0], object), LabelsError, "LabelEncoder"
+    ),
     "fractions in lists": Refused(lambda Y: [[0.5], *_lists(Y)[1:]], LabelsError, "whole numbers"),
     "a number among lists": Refused(
         lambda Y: [3, *_lists(Y)[1:]], LabelsError, "expected a list of label ids"

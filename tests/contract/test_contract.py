@@ -178,12 +178,26 @@ def other_processes():
     engine.close()
 
 
+# All of these compute on the threads of this process, whatever engine there is.
+NO_TASKS = {
+    "AdversarialSoftmax": "each step of its stochastic gradient descent needs the one before",
+    "CoAttentionMIML": "a network, whose steps need the one before",
+    "NeuralClassifier": "a network, which uses several machines by torch.distributed",
+}
+
+
 def test_same_bits_in_other_processes(case, other_processes, monkeypatch):
-    monkeypatch.setattr("umpteen.clustering._stays_here", lambda *_: False)
+    """A method that stays here without a word makes a cluster useless."""
+    for module in ("clustering", "trees.representation"):
+        monkeypatch.setattr(f"umpteen.{module}.stays_here", lambda *_: False)
+    monkeypatch.setattr("umpteen.sharding._WORTH_SENDING", 0)
     X, Y = noise(1000)
     expected = case.fitted(X, Y).predict_topk(X)
+    before = other_processes.n_tasks
     with parallel.engine(other_processes):
         found = case.fitted(X, Y).predict_topk(X)
+    uses_engine = other_processes.n_tasks > before
+    assert uses_engine == (type(case.build()).__name__ not in NO_TASKS)
     assert found == expected
     assert found.scores.tobytes() == expected.scores.tobytes()
 

@@ -8,7 +8,13 @@ from scipy.sparse import csr_matrix
 
 from umpteen.data.dataset import Dataset
 from umpteen.data.samples import Samples
-from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ParameterError
+from umpteen.errors import (
+    FeaturesError,
+    LabelsError,
+    LabelsShapeError,
+    ParameterError,
+    TextsError,
+)
 
 label_lists = st.lists(st.lists(st.text(min_size=1, max_size=3), max_size=4), min_size=1)
 
@@ -25,6 +31,22 @@ def dataset():
         label_texts={"a": "first letter", "new": "not used yet"},
         name="letters",
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        (["fruit", "metal"], r"labels\[0\] is 'fruit', a str; expected a list"),
+        ([["fruit"], None], r"labels\[1\] is None"),
+        ([["fruit"], 7], r"labels\[1\] is 7"),
+        ("fruit", "labels is 'fruit', a str"),
+    ],
+)
+def test_a_name_in_place_of_a_list_is_not_read_letter_by_letter(labels, match):
+    with pytest.raises(LabelsError, match=match):
+        Samples(texts=["apple", "iron"], labels=labels)
+    with pytest.raises(TextsError, match="single text 'apple'"):
+        Samples(texts="apple")
 
 
 def test_ids_are_those_of_train_then_of_test_then_of_texts(dataset):

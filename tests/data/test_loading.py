@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from umpteen.data.finding import find_files
 from umpteen.data.images import read_idx
 from umpteen.data.loading import load
 from umpteen.errors import DataFormatError, DatasetNotFoundError, ParameterError
@@ -31,6 +32,12 @@ def folder(tmp_path):
 def write_lines(path, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_name_that_is_too_long_is_no_file():
+    """The system's own error does not say to check the path."""
+    with pytest.raises(DatasetNotFoundError, match="check the path"):
+        find_files("a" * 5000 + ".jsonl")
 
 
 @pytest.mark.parametrize("name", ["tiny", "images/tiny"])

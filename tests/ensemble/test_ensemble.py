@@ -144,6 +144,13 @@ def test_one_sample_is_answered_like_many():
         assert model.predict_topk(X[row], 3) == together[[row]]
 
 
+@pytest.mark.parametrize("member", ["tree", um.LabelTree])
+def test_what_is_no_classifier_is_named(member):
+    X, Y = two_views(n=20)
+    with pytest.raises(ParameterError, match=rf"such as \[LabelTree\(\).*got .*{member!r}"):
+        um.Ensemble([um.LabelTree(), member]).fit(X, Y)
+
+
 def test_few_samples_are_weighed_equally():
     X, Y = two_views(n=45)
     model = um.Ensemble([OneView(0), OneView(1)], n_candidates=3).fit(X, Y)

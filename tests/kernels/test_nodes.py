@@ -10,7 +10,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_matrix
 
 from umpteen.kernels.coordinate_descent import logistic_regression, squared_hinge
-from umpteen.kernels.nodes import fill_targets, gather, prune_weights, train_chunk
+from umpteen.kernels.nodes import (
+    by_feature,
+    fill_targets,
+    gather,
+    keep,
+    nothing_kept,
+    train_chunk,
+)
 from umpteen.kernels.simd import WIDTH
 from umpteen.kernels.topk import frozen_csr
 
@@ -67,6 +74,16 @@ def blocks_of(dense):
     return np.ascontiguousarray(blocks)
 
 
+def pruned(dense, features, prune):
+    """The chunk that is kept of (features + bias, children), sixteen children after the other."""
+    n_children = dense.shape[1]
+    kept = nothing_kept(n_children)
+    for block, weights in enumerate(blocks_of(dense)):
+        left = WIDTH * block
+        kept = keep(kept, weights, left, min(WIDTH, n_children - left), prune)
+    return by_feature(kept, features)
+
+
 def dense_of(kept, starts, children, values, bias, features):
     """The chunk as a table (features + bias, children), zero where nothing is stored."""
     dense = np.zeros((len(features) + 1, len(bias)), np.float32)
@@ -86,7 +103,7 @@ def dense_of(kept, starts, children, values, bias, features):
 )
 def test_pruning_keeps_the_large_weights_and_every_bias(dense, prune):
     features = (3 * np.arange(len(dense) - 1) + 1).astype(np.int32)
-    chunk = prune_weights(blocks_of(dense), features, dense.shape[1], prune)
+    chunk = pruned(dense, features, prune)
     kept, starts, children, values, bias = chunk
     expected = np.where(np.abs(dense) >= prune, dense, 0)
     expected[-1] = dense[-1]
@@ -101,9 +118,7 @@ def test_pruning_keeps_the_large_weights_and_every_bias(dense, prune):
 
 def test_pruning_everything_leaves_the_biases():
     dense = np.full((4, 20), 0.5, np.float32)
-    kept, starts, children, values, bias = prune_weights(
-        blocks_of(dense), np.arange(3, dtype=np.int32), 20, 0.6
-    )
+    kept, starts, children, values, bias = pruned(dense, np.arange(3, dtype=np.int32), 0.6)
     assert len(kept) == len(children) == len(values) == 0
     assert starts.tolist() == [0]
     np.testing.assert_array_equal(bias, np.full(20, 0.5))

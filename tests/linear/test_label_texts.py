@@ -8,6 +8,8 @@ from scipy.sparse import csr_matrix, random_array, vstack
 from sklearn.preprocessing import normalize
 
 import umpteen as um
+from tests.engines import OtherProcesses
+from umpteen import parallel
 from umpteen.errors import FeaturesError
 from umpteen.kernels.blending import N_EVIDENCE, blend, join_evidence
 from umpteen.kernels.topk import frozen_csr
@@ -349,3 +351,26 @@ def test_samples_that_repeat_their_label_do_not_decide():
     split = np.arange(300) < 150
     assert not chosen(Y_few, split, samples=NAMES[labels]).is_used
     assert chosen(Y_few, split, samples=csr_matrix(NAMES[labels] + 0.5 * X[:300])).is_used
+
+
+@pytest.mark.parametrize("weight", ["auto", 0.5], ids=["ranker", "weight"])
+def test_same_bits_in_other_processes(ranked, weight, monkeypatch):
+    """Names take most of the time of a prediction, so a cluster has to look for them."""
+    monkeypatch.setattr("umpteen.sharding._WORTH_SENDING", 0)
+    monkeypatch.setattr("umpteen.linear.label_texts._BLOCK", 90)
+
+    def answers():
+        model = tree(recipe__label_text_weight=weight).fit(X, Y, label_features=NAMES)
+        top = model.predict_topk(X_TEST, 5)
+        return top.labels.tobytes() + top.scores.tobytes()
+
+    expected, engine = answers(), OtherProcesses()
+    try:
+        with parallel.engine(engine):
+            assert answers() == expected
+        before = engine.n_tasks
+        with parallel.engine(engine):
+            ranked.label_texts_.nearest(X_TEST, None)
+        assert engine.n_tasks == before + 6
+    finally:
+        engine.close()

@@ -201,7 +201,7 @@ def test_a_row_alone_gets_the_same_bits_as_in_a_batch(depth, logistic, n, densit
 def test_blocks_and_threads_do_not_change_a_bit(monkeypatch, n_jobs, cells):
     tree, X = tree_of(3), samples(60)
     expected = search_tree(tree, X, 5, Search(4, 0.35, False, 1))
-    monkeypatch.setattr(search_module, "_BLOCK_CELLS", cells)
+    monkeypatch.setattr(search_module, "_BEAM_CELLS", cells)
     assert_same_bits(search_tree(tree, X, 5, Search(4, 0.35, False, n_jobs)), expected)
 
 

@@ -1,5 +1,6 @@
 """If a node learns from the wrong samples, its labels are confused with their neighbours."""
 
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen import parallel
 from umpteen.linear import training
-from umpteen.linear.chunks import plan_chunks
+from umpteen.linear.chunks import join, plan_chunks, split
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.training import Solver, learn_trust, memberships, train_tree
 from umpteen.progress import Bar
@@ -37,6 +38,20 @@ def problem(n_samples=150, n_labels=40, seed=0):
     return csr_matrix(X, dtype=np.float32), Y
 
 
+def test_joined_chunks_are_not_held_twice():
+    """With a million labels, the weights alone are gigabytes."""
+    X, Y = problem()
+    hierarchy = tree_over(X, Y)
+    tree, _ = train_tree(X, Y, hierarchy, solver(), 1, Bar())
+    chunks = split(tree)
+    held = [weakref.ref(chunk.entry) for chunk in chunks]
+    again = join(hierarchy, tree.node_chunk, training._emptied(chunks))
+    np.testing.assert_array_equal(again.weight, tree.weight)
+    np.testing.assert_array_equal(again.entry, tree.entry)
+    assert chunks == []
+    assert all(each() is None for each in held)
+
+
 def tree_over(X, Y, branching=4, max_leaf=4):
     rows = label_representation(X, Y)
     return grow(rows, branching=branching, max_leaf=max_leaf, n_jobs=1)
@@ -56,7 +71,7 @@ def test_memberships_say_which_children_hold_a_label_of_a_sample(n, branching, m
     hierarchy = random_hierarchy(n, branching, max_leaf, seed=seed)
     Y = random_csr(12, n + 3, 0.2, values=(1.0,), seed=seed)  # three labels have no place
     below = samples_with_a_label_below(Y, hierarchy)
-    found = memberships(Y, hierarchy)
+    found = list(memberships(Y, hierarchy))
     assert len(found) == len(hierarchy.layers())
     for nodes, member in zip(hierarchy.layers(), found, strict=True):
         first, last = hierarchy.first_child[[nodes.start, nodes.stop]]

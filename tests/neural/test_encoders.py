@@ -153,7 +153,7 @@ def test_sparse_rows_have_length_one():
     assert len(rows) == 1
 
 
-def literal_resnet(network, images):
+def literal_resnet(network, images, linear):
     """Layer by layer, by the published description."""
 
     def normed(layer, x):
@@ -167,21 +167,24 @@ def literal_resnet(network, images):
     for block in network.blocks:
         moved = normed(block.two, relu(normed(block.one, x)))
         x = x if isinstance(block.shortcut, torch.nn.Identity) else normed(block.shortcut, x)
-        x = relu(x + moved)
+        x = x + moved if linear and block is network.blocks[-1] else relu(x + moved)
     return x.mean((2, 3))
 
 
-@pytest.mark.parametrize(("depth", "dim"), [(20, None), (8, 10)])
-def test_resnet_is_block_after_block(depth, dim):
+@pytest.mark.parametrize(
+    ("depth", "dim", "linear"), [(20, None, False), (8, 10, False), (8, 10, True)]
+)
+def test_resnet_is_block_after_block(depth, dim, linear):
     torch.manual_seed(0)
-    network = ResNet((3, 16, 16), dim, depth=depth, width=4)
+    network = ResNet((3, 16, 16), dim, depth=depth, width=4, linear=linear)
     images = torch.randn(3, 3, 16, 16)
     network(images)  # so that batch norm has seen something
     network.eval()
     convolutions = [each for each in network.modules() if isinstance(each, torch.nn.Conv2d)]
     assert sum(each.kernel_size == (3, 3) for each in convolutions) == depth - 1
-    expected = literal_resnet(network, images)
+    expected = literal_resnet(network, images, linear)
     assert expected.shape == (3, dim or 16)
+    assert (expected.min() < 0) == linear
     torch.testing.assert_close(network(images), expected)
     torch.testing.assert_close(network(images.flatten(1)), expected)
 

@@ -1,5 +1,6 @@
 """Heads below encoders and the Trainer of Hugging Face, as the docs show them."""
 
+import copy
 import re
 from pathlib import Path
 
@@ -11,8 +12,10 @@ pytest.importorskip("transformers", reason="there is no Transformers: make clien
 pytest.importorskip("accelerate", reason="there is no Transformers: make clients")
 import torch
 import transformers
+from safetensors.torch import load_file
 
 import umpteen as um
+from umpteen.multihead import LabelCode
 
 PAGE = Path(__file__).parents[2] / "docs" / "multihead.md"
 N_CLASSES, N_WORDS, LENGTH = 12, 40, 6
@@ -76,3 +79,64 @@ def test_gradients_reach_the_transformer(backbone, kind):
     labels[:, 0] = torch.tensor([each["labels"] for each in batch])
     head(hidden, labels).backward()
     assert backbone.embeddings.word_embeddings.weight.grad.abs().sum() > 0
+
+
+def example():
+    """The names that the example of the page defines, but for its own training."""
+    names = {"torch": torch}
+    exec(compile(shown_code().partition("\n\nhead =")[0], str(PAGE), "exec"), names)
+    return names["Classifier"]
+
+
+def trained(backbone, head, folder, *, epochs, resume=None):
+    """Of ten planned epochs, some; a checkpoint after each."""
+    arguments = transformers.TrainingArguments(
+        output_dir=str(folder), num_train_epochs=10, per_device_train_batch_size=32,
+        learning_rate=5e-3, report_to=[], disable_tqdm=True, use_cpu=True, seed=0,
+        logging_strategy="no", save_strategy="epoch", eval_strategy="epoch",
+        load_best_model_at_end=True, metric_for_best_model="accuracy",
+    )  # fmt: skip
+
+    class StopAfter(transformers.TrainerCallback):
+        def on_epoch_end(self, args, state, control, **_):
+            control.should_training_stop = state.epoch >= epochs
+
+    trainer = transformers.Trainer(
+        example()(backbone, head), arguments, train_dataset=samples(300, 0),
+        eval_dataset=samples(100, 1), callbacks=[StopAfter()],
+        compute_metrics=lambda found: {
+            "accuracy": float(np.mean(found.predictions[:, 0] == found.label_ids))
+        },
+    )  # fmt: skip
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+CHECKPOINTED = {
+    "product": lambda order: um.neural.heads.Product(32, LabelCode(N_CLASSES, [3, 4], order)),
+    "codes": lambda order: um.neural.heads.Product(32, N_CLASSES, n_codes=3),
+    "sampling": lambda order: um.neural.heads.Sampling(32, LabelCode(N_CLASSES, [3, 4], order)),
+    "cascade": lambda order: um.neural.heads.Cascade(32, LabelCode(N_CLASSES, [3, 4], order)),
+    "adversarial": lambda order: um.neural.heads.Adversarial(32, N_CLASSES),
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTED)
+def test_a_training_that_is_resumed_ends_as_if_it_had_not_stopped(name, backbone, tmp_path):
+    """And the order of labels, which is in the checkpoint, takes the place of another one."""
+    orders = [np.random.default_rng(seed).permutation(N_CLASSES) for seed in range(2)]
+    torch.manual_seed(1)
+    head, again = CHECKPOINTED[name](orders[0]), copy.deepcopy(backbone)
+    straight = trained(copy.deepcopy(backbone), copy.deepcopy(head), tmp_path / "whole", epochs=4)
+    trained(backbone, head, tmp_path / "parts", epochs=2)
+    kept = sorted((tmp_path / "parts").glob("checkpoint-*"), key=lambda each: len(each.name))[-1]
+    other = CHECKPOINTED[name](orders[1])
+    resumed = trained(again, other, tmp_path / "parts", epochs=4, resume=str(kept))
+    expected, found = straight.model.state_dict(), resumed.model.state_dict()
+    assert expected.keys() == found.keys()
+    for key, values in expected.items():
+        torch.testing.assert_close(found[key], values, msg=key)
+    best = [each.state.best_model_checkpoint.rpartition("-")[2] for each in (straight, resumed)]
+    assert best[0] == best[1]
+    of_best = load_file(f"{resumed.state.best_model_checkpoint}/model.safetensors")
+    assert all(torch.equal(found[key], values) for key, values in of_best.items())

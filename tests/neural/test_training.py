@@ -331,20 +331,36 @@ def test_gradients_are_clipped_together():
     torch.testing.assert_close(weight.grad, torch.tensor([0.0, 1.2]))
 
 
-def test_row_adam_is_sparse_adam():
+@pytest.mark.parametrize("form", ["one thread", "two threads", "columns in memory", "double"])
+def test_row_adam_is_sparse_adam(form, monkeypatch):
     """Rows come once, twice in a batch, in all batches or in none."""
+    monkeypatch.setattr("umpteen.neural.row_adam._ENTRIES_OF_A_THREAD", 2)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1 + (form == "two threads"))
     torch.manual_seed(0)
-    ours, theirs = (torch.nn.Parameter(torch.ones(7, 3)) for _ in range(2))
+    dtype = torch.float64 if form == "double" else torch.float32
+    start = torch.ones(3, 7, dtype=dtype).T if form == "columns in memory" else torch.ones(7, 3)
+    ours, theirs = (torch.nn.Parameter(start.to(dtype).clone()) for _ in range(2))
     pairs = [(ours, RowAdam([ours], 0.1)), (theirs, torch.optim.SparseAdam([theirs], 0.1))]
-    for places in ([0, 3, 3], [3], [3, 5, 0, 5], [1, 3]):
-        values = torch.randn(len(places), 3)
+    for places in ([0, 3, 3], [3], [], [3, 5, 0, 5], [1, 3]):
+        values = torch.randn(len(places), 3, dtype=dtype)
         for table, optimizer in pairs:
             table.grad = torch.sparse_coo_tensor(
-                torch.tensor([places]), values, (7, 3), check_invariants=False
+                torch.tensor([places]).long(), values, (7, 3), check_invariants=False
             )
             optimizer.step()
         torch.testing.assert_close(ours, theirs)
     assert (ours[[2, 4, 6]] == 1).all()
+
+
+def test_a_gradient_of_rows_that_do_not_exist_is_refused():
+    """Or the rows of another tensor are overwritten."""
+    for places in ([-1, 0], [2, 7]):
+        table = torch.nn.Parameter(torch.ones(7, 3))
+        table.grad = torch.sparse_coo_tensor(
+            torch.tensor([places]), torch.ones(2, 3), (7, 3), check_invariants=False
+        )
+        with pytest.raises(IndexError, match=f"{places[0]} to {places[1]}"):
+            RowAdam([table]).step()
 
 
 def test_what_has_no_sparse_gradient_moves_as_by_adamw():

@@ -18,7 +18,7 @@ KNOWN = {
     "benchmarks/cold_start.py",
     "benchmarks/harness/metered.py", "benchmarks/head_codes.py", "benchmarks/heads.py",
     "benchmarks/new_labels.py", "benchmarks/siamese.py", "benchmarks/siamese_speed.py",
-    "benchmarks/softmax.py", "benchmarks/tagger.py",
+    "benchmarks/softmax.py", "benchmarks/softmax_choices.py", "benchmarks/tagger.py",
 }  # fmt: skip
 NEED_PYTORCH = ("umpteen.collapse", "umpteen.multihead", "umpteen.neural", "umpteen.siamese")
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))

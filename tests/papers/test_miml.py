@@ -123,7 +123,7 @@ def test_documents_become_bags_of_their_sentences():
         "Rules of the committee.", "Having regard to it; done.", "It has met again today.",
     ]  # fmt: skip
     assert sentences.split_sentences("") == [""]
-    assert made_up_sentences().said().startswith("60 documents with 3.0 sentences")
+    assert made_up_sentences().in_words().startswith("60 documents with 3.0 sentences")
 
 
 def test_the_losses_have_a_curve_each(small, monkeypatch):

@@ -12,7 +12,14 @@ import torch
 from scipy.optimize import check_grad, minimize
 from scipy.sparse import csr_matrix
 
-from papers.collapse.landscape import critical_points, measured, uneven_cases
+from papers.collapse.landscape import (
+    balanced_cases,
+    by_penalty,
+    critical_points,
+    curvatures,
+    measured,
+    uneven_cases,
+)
 from papers.collapse.unconstrained import UnconstrainedFeatures
 from umpteen.collapse import EtfHead
 from umpteen.collapse.frames import simplex_etf
@@ -225,6 +232,17 @@ def test_missing_pairs_bend_the_simplex_and_the_sums():
     missing = measured(cases["K = 3, one pair missing"], 2)
     assert missing["NC2, classifier"] > 0.05
     assert missing["NCm"] > 0.02
+    away = [measured(model, 1)["NCm"] for model in by_penalty().values()]
+    assert away == sorted(away, reverse=True)  # the page says which way it goes
+    assert away[0] > 2 * away[-1]
+
+
+@pytest.mark.parametrize("model", balanced_cases(quick=False)[::4], ids=str)
+def test_models_of_other_sizes_and_penalties_have_saddles_only(model):
+    above, at = curvatures(model)
+    assert len(above) >= model.n_labels - 1
+    assert max(above) < -1e-3
+    assert min(at) > -1e-6
 
 
 def test_the_curvature_is_that_of_the_literal_hessian():

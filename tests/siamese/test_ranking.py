@@ -19,9 +19,11 @@ from umpteen.errors import ModelPathError
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.ranking import QuadraticRanker
 from umpteen.ranking import quadratic as ranker
+from umpteen.siamese import word_products
 from umpteen.siamese.lexical import LexicalIndex
 from umpteen.siamese.recipe import upgrade_from_4
-from umpteen.siamese.weighing import Pairs, ValidationEvidence, hidden_pairs, newcomers
+from umpteen.siamese.weighing import RankerData, ValidationEvidence, hidden_pairs, newcomers
+from umpteen.siamese.word_products import WordProducts
 from umpteen.validation import unit_rows
 
 N_CANDIDATES = 10
@@ -108,6 +110,27 @@ def test_words_are_the_product_of_sparse_rows():
     assert np.array_equal(lexical.cosines(X[2:], candidates[2:]), found[2:])  # nothing is left over
 
 
+@pytest.mark.parametrize("long", [0, 3, 100])
+def test_products_of_words_have_the_same_bits_however_long_a_row_is(monkeypatch, long):
+    random = np.random.default_rng(2)
+    X, Z = (
+        csr_matrix(random_array((rows, 30), density=0.2, rng=random, dtype=np.float32))
+        for rows in (9, 50)
+    )
+    X.sort_indices()
+    Z.sort_indices()
+    candidates = random.integers(-1, 50, (9, 20)).astype(np.int32)
+    expected = np.zeros(candidates.shape, np.float32)
+    for row, place in np.argwhere(candidates >= 0):
+        sample, label = X[row], Z[candidates[row, place]]
+        for word in np.intersect1d(sample.indices, label.indices):  # one after the other
+            expected[row, place] += label[0, word] * sample[0, word]
+    monkeypatch.setattr(word_products, "_LONG", long)
+    products = WordProducts(Z)
+    assert np.array_equal(products.of(X, candidates), expected)
+    assert np.array_equal(products.of(X[2:], candidates[2:]), expected[2:])  # nothing is left over
+
+
 @pytest.mark.parametrize("n", [1, 7, 60])
 def test_labels_by_words_are_those_of_the_largest_products(n):
     random = np.random.default_rng(0)
@@ -118,8 +141,10 @@ def test_labels_by_words_are_those_of_the_largest_products(n):
         for rows in (40, 50)
     )
     lexical = LexicalIndex(Z, np.ones(50, np.int64))
-    found = lexical.nearest(X, n)
-    assert np.array_equal(lexical.nearest(X[9:], n), found[9:])  # nothing is left over
+    found, best = lexical.nearest(X, n)
+    for whole, part in zip((found, best), lexical.nearest(X[9:], n), strict=True):
+        assert np.array_equal(part, whole[9:])  # nothing is left over
+    assert np.array_equal(best, lexical.best(X))
     for row, products in enumerate((X @ Z.T).toarray()):
         expected = np.sort(products[products > 0])[::-1][:n]
         labels = found[row][found[row] >= 0]
@@ -352,15 +377,15 @@ def test_a_given_split_is_answered_by_towers_and_weights_that_have_not_seen_it()
 @pytest.fixture
 def trainings(monkeypatch):
     """The data and the modules of each training."""
-    from umpteen.siamese import siamese_xml
+    from umpteen.siamese import fitting
 
-    calls, original = [], siamese_xml.train_tower
+    calls, original = [], fitting.train_tower
 
     def telling(data, table, settings, seed):
         calls.append((data, settings.recipe.modules))
         return original(data, table, settings, seed)
 
-    monkeypatch.setattr(siamese_xml, "train_tower", telling)
+    monkeypatch.setattr(fitting, "train_tower", telling)
     return calls
 
 
@@ -407,9 +432,9 @@ def test_labels_that_are_hidden_have_texts_and_are_not_frequent():
 def test_towers_that_weights_are_learned_with_know_no_sample_of_hidden_labels(
     trainings, monkeypatch
 ):
-    from umpteen.siamese import siamese_xml
+    from umpteen.siamese import fitting
 
-    monkeypatch.setattr(siamese_xml, "newcomers", lambda *_: np.array([5, 9]))
+    monkeypatch.setattr(fitting, "newcomers", lambda *_: np.array([5, 9]))
     X, Y, texts = topics()
     model = siamese(**{**SETTINGS, "epochs": 1}).fit(X, Y, label_features=texts)
     part, whole = (data for data, _ in trainings)
@@ -465,7 +490,7 @@ def split_evidence(useful):
     hidden = candidates >= 8
     columns[hidden & relevant, 1] += 0.3
     of_new = columns[:, :, 1:]
-    further = Pairs(of_new[hidden][:200], relevant[hidden][:200], np.full(100, 2))
+    further = RankerData(of_new[hidden][:200], relevant[hidden][:200], np.full(100, 2))
     return ValidationEvidence(
         candidates, columns, of_new, relevant, candidates < 7, hidden,
         csr_matrix(relevant * 1.0), further,
@@ -505,6 +530,29 @@ def test_a_new_label_is_not_sure_of_an_unrelated_text_where_weights_are_learned(
     among_all = again.predict_topk(asked, k=N_TOPICS + 1).to_csr(N_TOPICS + 1)
     alone = again.remove_labels(np.arange(N_TOPICS)).predict_topk(asked, k=1)
     assert among_all[:, N_TOPICS].toarray().max() < 0.5
+    assert alone.scores.max() < 0.5
+
+
+def test_where_no_label_was_hidden_a_new_label_is_not_sure_of_an_unrelated_text():
+    """Of twelve labels, a twentieth is none: newcomers have the ranker of labels with samples."""
+    random = np.random.default_rng(0)
+    y = random.integers(12, size=2_300)
+    X = np.zeros((2_300, 75), np.float32)  # five words for each label and 15 of no meaning
+    for row, topic in enumerate(y):
+        X[row, 5 * topic + random.permutation(5)[:2]] = X[row, 60 + random.integers(10)] = 1
+    texts = np.kron(np.eye(15), np.ones(5))[:12].astype(np.float32)
+    Y = csr_matrix(np.eye(12, dtype=np.float32)[y])
+    quick = {**SETTINGS, "epochs": 1, "modules": ("embed", "mine", "refine")}
+    model = siamese(**quick).fit(X[:2_000], Y[:2_000], label_features=texts)
+    assert model.ranker_ is not None
+    assert model.newcomer_ranker_ is None
+    new = np.zeros((3, 75), np.float32)
+    new[0, 70:] = new[1, 60] = new[2, 60:70] = 1  # words of no sample, and of no meaning
+    model.add_labels(label_features=new)
+    scores = model.predict_topk(X[2_000:], k=15).to_csr(15).toarray()
+    assert scores[:, 12:].max() < 0.5
+    assert scores[np.arange(300), y[2_000:]].mean() > 0.9
+    alone = model.remove_labels(np.arange(12)).predict_topk(X[2_000:], k=1)
     assert alone.scores.max() < 0.5
 
 

@@ -15,7 +15,13 @@ from scipy.sparse import csr_matrix, vstack
 
 import umpteen as um
 from tests.siamese.settings import siamese
-from umpteen.errors import FeaturesError, LabelsShapeError, ModelPathError, ParameterError
+from umpteen.errors import (
+    FeaturesError,
+    LabelsShapeError,
+    ModelCorruptError,
+    ModelPathError,
+    ParameterError,
+)
 
 N_TOPICS = 12
 # Words that training never saw keep random vectors: 96 numbers tell 120 words apart, 24 do not.
@@ -178,6 +184,21 @@ def test_removed_labels_are_not_answered():
     assert not np.isin(model.predict_topk(X, k=N_TOPICS).labels, [0, 3]).any()
 
 
+def test_scores_do_not_change_when_other_labels_are_removed(monkeypatch):
+    """Numbers add up in the order of features, also for labels that are found by a centroid."""
+    monkeypatch.setattr("umpteen.siamese.siamese_xml.FEWEST_SAMPLES", 100)
+    X, Y, texts = topics()
+    X.data[:] = np.random.default_rng(0).random(X.nnz) + 0.1
+    texts = vstack([csr_matrix((3, X.shape[1])), texts[3:]], format="csr")
+    model = siamese(**SMALL).fit(X, Y, label_features=texts)
+    assert model.ranker_ is not None
+    before = model.predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS)[:, :-1]
+    assert model.label_features_.has_sorted_indices
+    after = model.remove_labels([N_TOPICS - 1]).predict_topk(X, k=N_TOPICS).to_csr(N_TOPICS)
+    assert model.label_features_.has_sorted_indices
+    np.testing.assert_array_equal(after[:, :-1].toarray(), before.toarray())
+
+
 def test_labels_without_text_or_without_samples():
     """Label 0 has no text, label 1 no sample, label 2 neither: the last is never answered."""
     X, Y, texts = topics()
@@ -299,6 +320,29 @@ def test_other_bad_input_is_refused():
         model.add_labels(label_features=np.ones((1, 3)))
     with pytest.raises(LabelsShapeError, match="2 rows but Y has 1"):
         model.add_labels(X[:1], [[0]], texts[:2])
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [(1.0, 3), (1.5, 3), (0, 1.5), (-0.1, 1), (0.9, 0.99), (0.9,), (), (0.9, 1.5, 2), ("0.9", 1.5),
+     (0.9, np.inf), (np.nan, 1.5), (0.9, np.nan), (0.9, None), (True, 1.5)],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["likelihood", "refine_likelihood"])
+def test_constants_that_give_no_finite_loss_are_refused(name, constants):
+    """(1, d) makes the loss of a cosine of one infinite, and more than 1 the log of a negative."""
+    with pytest.raises(ParameterError, match=f"^{name}=.*0 < c < 1 and d >= 1"):
+        um.SiameseXML().set_params(**{f"recipe__{name}": constants})
+    possible = um.SiameseXML().set_params(**{f"recipe__{name}": [np.float32(0.5), 1]})
+    assert possible.get_params()[f"recipe__{name}"] == (0.5, 1)
+
+
+def test_a_saved_model_with_impossible_constants_is_refused(tmp_path):
+    X, Y, texts = topics()
+    model = siamese(**{**SMALL, "epochs": 0, "modules": ()}).fit(X, Y, label_features=texts)
+    object.__setattr__(model.recipe, "refine_likelihood", (1.75, 3.0))
+    um.storage.save(model, tmp_path / "model")
+    with pytest.raises(ModelCorruptError, match=r"refine_likelihood.*0 < c < 1"):
+        um.load(tmp_path / "model")
 
 
 def test_more_answers_than_the_shortlist_has():

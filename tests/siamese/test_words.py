@@ -13,8 +13,8 @@ from scipy.sparse import csr_matrix, random_array
 
 import umpteen as um
 from tests.siamese.settings import siamese
-from umpteen.siamese import siamese_xml, words
-from umpteen.siamese.lexical import LexicalIndex
+from umpteen.siamese import fitting, words
+from umpteen.siamese.lexical import LexicalIndex, index_of
 from umpteen.siamese.training import TrainingSet
 from umpteen.siamese.words import WordClassifiers
 from umpteen.validation import unit_rows
@@ -140,6 +140,7 @@ def test_new_labels_know_the_mean_of_their_samples():
     fitted = WordClassifiers.fitted(X, Y, [hard])
     new = csr_matrix(np.r_[[[1, 0, 0], [1, 1, 0]], np.zeros((N_SAMPLES - 2, 3))])
     more = fitted.with_labels(X, new)
+    assert more.weights.has_sorted_indices
     assert np.array_equal(more.weights[:N_LABELS].toarray(), fitted.weights.toarray())
     labels = np.arange(N_LABELS, N_LABELS + 3, dtype=np.int32)
     scores = more.scores(X[:2], np.tile(labels, (2, 1)))
@@ -231,7 +232,7 @@ def test_words_learn_from_hard_negatives_and_the_ranker_from_words_without_the_s
 ):
     X, labels, Z = data
     asked, towers = [], []
-    fitted, train = WordClassifiers.fitted, siamese_xml.train_tower
+    fitted, train = WordClassifiers.fitted, fitting.train_tower
 
     def spied(X, Y, hard, seed, n_jobs, verbose, texts):
         asked.append((X.shape[0], Y.shape, hard))
@@ -242,15 +243,15 @@ def test_words_learn_from_hard_negatives_and_the_ranker_from_words_without_the_s
         towers.append(train(*arguments))
         return towers[-1]
 
-    known, learned_texts = [], siamese_xml._learned_texts
+    known, learned_texts = [], fitting.learned_texts
 
     def noted(data):
         known.append(data.X.shape[0])
         return learned_texts(data)
 
-    monkeypatch.setattr(siamese_xml, "_learned_texts", noted)
+    monkeypatch.setattr(fitting, "learned_texts", noted)
     monkeypatch.setattr(WordClassifiers, "fitted", spied)
-    monkeypatch.setattr(siamese_xml, "train_tower", watched)
+    monkeypatch.setattr(fitting, "train_tower", watched)
     siamese(dim=2, epochs=1, n_models=2, random_state=0, verbose=False).fit(
         X, labels, label_features=Z
     )
@@ -278,9 +279,9 @@ def test_texts_are_samples_of_their_labels_if_that_is_wanted(counts):
     X, Y, hard = problem()
     texts = csr_matrix(2 * np.eye(N_LABELS, N_FEATURES, dtype=np.float32))
     made = [SimpleNamespace(hard=hard)]
-    model = siamese(texts_as_samples=counts, verbose=False)
+    recipe = siamese(texts_as_samples=counts).recipe
     data = TrainingSet.of(X, texts, Y)
-    found = model._trained_words(data, texts, made, 5)
+    found = fitting.Fitting(None, recipe, 1, None, False, texts, None, 5).words(data, made)
     own = csr_matrix(unit_rows(texts)) if counts else None
     expected = WordClassifiers.fitted(data.X, data.Y, [hard], 5, texts=own)
     assert np.array_equal(found.weights.toarray(), expected.weights.toarray())
@@ -289,10 +290,14 @@ def test_texts_are_samples_of_their_labels_if_that_is_wanted(counts):
 def test_the_best_cosine_is_that_of_labels_with_samples():
     X, Y, _ = problem()
     texts = csr_matrix(np.eye(N_LABELS, N_FEATURES, dtype=np.float32))
-    found = siamese_xml._learned_texts(TrainingSet.of(X, texts, Y)).features
+    found = fitting.learned_texts(TrainingSet.of(X, texts, Y))
     assert np.array_equal(found.toarray(), np.delete(texts.toarray(), 3, axis=0))
+    counts = Y.getnnz(axis=0)
+    assert index_of(found, LexicalIndex(texts, counts)).features is found
+    every = LexicalIndex(found, np.delete(counts, 3))
+    assert index_of(found.copy(), every) is every  # one index serves both
 
 
 def test_few_samples_give_a_larger_share_to_learn_weights_from():
-    shares = [siamese_xml._split_share(n) for n in (2_000, 5_000, 10_000, 100_000)]
+    shares = [fitting.split_share(n) for n in (2_000, 5_000, 10_000, 100_000)]
     assert shares == [0.25, 0.2, 0.1, 0.1]

@@ -192,6 +192,36 @@ def test_damaged_trees_are_refused(head):
             )
 
 
+@pytest.mark.parametrize("bias", [0.0, -np.inf, np.nan])
+def test_biases_that_lead_to_leaves_without_a_class_are_refused(head, bias):
+    """Such a draw has the label -1: training ended in an IndexError, or went on with NaN."""
+    weights = {key: each.clone() for key, each in head.state_dict().items()}
+    weights["tree_biases"][weights["tree_biases"] == np.inf] = bias
+    other = AdversarialHead(DIM, N_LABELS, noise_dim=3, frequency_share=0.25)
+    with pytest.raises(ModelCorruptError, match=r"noise tree has biases.*get their file again"):
+        other.load_state_dict(weights)
+
+
+@pytest.mark.parametrize("name", ["tree_weights", "components", "scale", "log_frequencies"])
+def test_noise_that_is_not_finite_is_refused(head, name):
+    weights = {key: each.clone() for key, each in head.state_dict().items()}
+    weights[name][-1] = np.nan
+    other = AdversarialHead(DIM, N_LABELS, noise_dim=3, frequency_share=0.25)
+    with pytest.raises(ModelCorruptError, match=name):
+        other.load_state_dict(weights)
+
+
+@pytest.mark.parametrize("leaf", ["used", "unused"])
+def test_leaves_of_other_classes_are_refused(head, leaf):
+    weights = {key: each.clone() for key, each in head.state_dict().items()}
+    used = weights["label_of"] >= 0
+    at = used.nonzero()[0] if leaf == "used" else (~used).nonzero()[0]
+    weights["label_of"][at] = -1 if leaf == "used" else 3
+    other = AdversarialHead(DIM, N_LABELS, noise_dim=3, frequency_share=0.25)
+    with pytest.raises(ModelCorruptError, match="one for each class"):
+        other.load_state_dict(weights)
+
+
 def test_weights_relative_to_other_noise_are_refused(head):
     other = AdversarialHead(DIM, N_LABELS, noise_dim=3, objective="negative_sampling")
     with pytest.raises(ParameterError, match="objective"):

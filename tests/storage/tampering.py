@@ -3,7 +3,8 @@
     python -m tests.storage.tampering 10000 [first case]
 
 runs that many cases over all golden models and counts how they end. Each case is loaded and asked
-in a process of its own kind: an answer and one of our errors are fine, and nothing else is.
+in a process of its own kind: an answer and one of our errors are fine, and nothing else is. NaN,
+unsorted scores, and a label that does not exist or comes twice are faults as well.
 """
 
 import json
@@ -240,14 +241,33 @@ def tampered(archive: Path, seed: int) -> tuple[Folder, str]:
 def use(folder: Path) -> str:
     """How a load and a few questions end."""
     try:
-        ask(umpteen.load(folder))
+        model = umpteen.load(folder)
+        fault = broken_promise(ask(model), getattr(model, "n_labels_", None))
     except UmpteenError as error:
         return f"error: {type(error).__name__}"
     except MemoryError:
         return "FAULT: MemoryError"
     except Exception as error:
         return f"FAULT: {type(error).__name__}: {str(error)[:200]}"
-    return "answer"
+    return f"FAULT: {fault}" if fault else "answer"
+
+
+def broken_promise(answers: dict[str, np.ndarray], n_labels: int | None) -> str:
+    """What an answer says that no answer of ours may say, or ""."""
+    if any(each.dtype.kind == "f" and np.isnan(each).any() for each in answers.values()):
+        return "NaN in the answer"
+    if "labels" not in answers:
+        return ""
+    labels, scores = answers["labels"], answers["scores"]
+    if ((labels < 0) != (scores == -np.inf)).any():
+        return "a score without a label, or a label without one"
+    if (scores[:, 1:] > scores[:, :-1]).any():
+        return "unsorted scores"
+    if labels.size and n_labels is not None and labels.max() >= n_labels:
+        return f"label {labels.max()} of {n_labels}"
+    if any(len(set(row)) < len(row) for row in (row[row >= 0].tolist() for row in labels)):
+        return "a label twice in a row"
+    return ""
 
 
 def outcomes(cases: list[Case]) -> Iterator[tuple[Case, str, str]]:

@@ -450,3 +450,11 @@ def test_length_of_features_that_rates_are_divided_by(length):
     folder = opened(um.AdversarialSoftmax(epochs=1, verbose=False).fit(X, Y))
     folder.manifest["model"]["object"]["state"]["feature_length_"] = length
     assert end(folder) == "refused"
+
+
+def test_biases_of_a_noise_tree_that_lead_to_no_class():
+    """A draw had the label -1."""
+    tree = um.softmax.NoiseTree(dim=4).fit(X, Y)
+    assert end(opened(tree)) == "answered"
+    tree.biases_[:] = 0
+    assert end(opened(tree)) == "refused"

@@ -51,6 +51,8 @@ def _folder(name: str) -> Folder:
         ("LabelTree", "label_order", 18, r"label_order holds numbers .* < 18"),
         ("SiameseXML-fused", "left", 0, "children that do not come after their parents"),
         ("AdversarialSoftmax", "leaf_of_", 64, r"leaf_of_ holds numbers .* < 32"),
+        ("NoiseTree", "scale", np.nan, "scale holds numbers outside the range"),
+        ("NeuralClassifier-code", "seen_labels_", 0, "seen_labels_ that do not rise"),
     ],
 )
 def test_an_index_that_leads_astray_is_named(model, field, value, message, tmp_path) -> None:
@@ -76,6 +78,36 @@ def test_no_answer_is_not_a_number(model: str, tmp_path: Path) -> None:
     top = umpteen.load(tmp_path).predict_topk(samples()[0][:24], 5)
     assert not np.isnan(top.scores).any()
     assert ((top.labels < 0) == (top.scores == -np.inf)).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(
+    ("model", "number"),
+    [
+        ("NearestCentroid-dense", 0),
+        ("NearestCentroid", 0),
+        ("NearestSet", "means_"),
+        ("LabelIndex", 0),
+        ("LabelTree", "bias"),
+        ("LabelTree", "log_trust"),
+        ("LabelTree-texts", 15),
+        ("CoAttentionMIML", 4),
+        ("CoAttentionMIML", 7),
+    ],
+)
+def test_numbers_that_are_none_are_refused(model, number, value, tmp_path: Path) -> None:
+    """Each answer would have NaN or infinite scores, and the wrong label first."""
+    if model in WITH_TORCH:
+        pytest.importorskip("torch")
+    folder = _folder(model)
+    if isinstance(number, str):
+        number = _number_of(folder.manifest["model"], number)
+    elif folder.arrays[number].dtype.kind != "f":
+        number = next(i for i, each in enumerate(folder.arrays) if each.dtype.kind == "f")
+    folder.arrays[number].reshape(-1)[0] = value
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match="holds numbers outside the range"):
+        umpteen.load(tmp_path)
 
 
 def test_a_table_without_a_free_slot_is_refused(tmp_path: Path) -> None:
@@ -246,6 +278,16 @@ def test_what_compiled_code_relies_on_is_checked(model, change, message, tmp_pat
     folder = _changed(model, change, tmp_path)
     with pytest.raises(ModelCorruptError, match=message):
         ask(umpteen.load(folder))
+
+
+def test_networks_without_an_answer_are_refused(tmp_path: Path) -> None:
+    """Each answer would have labels whose score is that of no label."""
+    pytest.importorskip("torch")
+    folder = _folder("NeuralClassifier-sets")
+    folder.arrays[5][:] = -np.inf
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match=r"infinite numbers in the weights head\.bias"):
+        umpteen.load(tmp_path)
 
 
 def test_no_more_threads_than_cores_walk_a_graph(tmp_path: Path) -> None:

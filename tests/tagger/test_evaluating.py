@@ -1,5 +1,7 @@
 """The number in the report must be the number that the metrics give."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,16 @@ def test_newcomers_count_by_their_examples():
     assert report.metrics["precision@1"] == 1
     assert tagger.label_counts_[-1] == 2
     assert tagger.n_samples_ == 402
+
+
+def test_labels_that_are_all_strangers_are_doubted(tagger):
+    """Ids in place of names would be a report full of zeros, without a word why."""
+    with pytest.warns(UserWarning, match="such as '0', is a label of this tagger, such as 'label"):
+        tagger.evaluate(TEST, [[0]] * len(TEST))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tagger.evaluate(TEST, [["stranger"], *RELEVANT[1:]])
+        tagger.evaluate(TEST, [[] for _ in TEST])
 
 
 def test_bad_questions_are_refused(tagger):

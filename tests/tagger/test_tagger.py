@@ -289,10 +289,22 @@ def test_impossible_thresholds_are_refused(tagger, threshold, match):
         tagger.predict("common1", threshold=threshold)
 
 
-@pytest.mark.parametrize("k", [0, -1, 2.5, "5"])
-def test_impossible_k_is_refused(tagger, k):
-    with pytest.raises(ParameterError, match="k="):
+@pytest.mark.parametrize(
+    ("k", "match"),
+    [(0, "^k=0 .*k=1 or"), (-1, "^k=-1 .*k=1 or"), (2.5, "whole number"), ("5", "whole number")],
+)
+def test_impossible_k_is_refused(tagger, k, match):
+    with pytest.raises(ParameterError, match=match):
         tagger.predict("common1", k=k)
+
+
+def test_a_goal_without_a_validation_split_says_how_to_reach_it():
+    """`predict` takes no labels, so texts to tune on must go to `tune_thresholds`."""
+    tagger = Tagger(small_tree(), calibrate=False).fit(FRUIT, ["a", "a", "b", "b"])
+    with pytest.raises(ParameterError, match=r"tune_thresholds\('micro_f1', texts, labels\)"):
+        tagger.predict("apple", threshold="micro_f1")
+    with pytest.raises(ParameterError, match=r"threshold='best'.*micro_f1, macro_f1"):
+        tagger.predict("apple", threshold="best")
 
 
 @pytest.mark.parametrize(("texts", "labels"), [(["unheard of"], [["label00"]]), ([], [])])
@@ -316,6 +328,20 @@ def test_texts_that_thresholds_cannot_be_tuned_on(tagger, texts, labels):
 def test_impossible_parameters_are_refused(parameters):
     with pytest.raises(ParameterError, match=next(iter(parameters))):
         Tagger(**parameters).fit(FRUIT, ["a", "a", "b", "b"])
+
+
+@pytest.mark.parametrize("name", ["vectorizer__ngrams", "classifier__n_trees"])
+def test_parts_that_fit_chooses_have_no_parameters_to_search_over(name):
+    part = name.partition("__")[0]
+    with pytest.raises(ParameterError, match=rf"{name} is not possible.*Tagger\({part}="):
+        Tagger().set_params(**{name: 2})
+    given = Tagger().set_params(vectorizer=Vectorizer(), classifier=um.LabelTree(), **{name: 2})
+    assert given.get_params()[name] == 2
+
+
+def test_a_class_in_place_of_an_object_is_named():
+    with pytest.raises(ParameterError, match=r"LabelTree of Tagger is a class.*LabelTree\(\)"):
+        Tagger(um.LabelTree).fit(FRUIT, ["a", "a", "b", "b"])
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 import umpteen as um
 from umpteen.errors import MissingExtraError, ModelNotFoundError, ParameterError
+from umpteen.tagger.vectorizing import vectors_of_features
 from umpteen.text import pretrained
 
 TEXTS = ["red apple pie", "green apple", "iron ore", "copper ore mine"] * 15
@@ -67,10 +69,58 @@ def test_through_the_tagger_a_model_starts_from_them():
     assert (table[spare] != 0).all()
 
 
+@pytest.mark.parametrize("forms", ["both", "characters"])
+def test_vectors_are_those_of_letters_without_marks(forms):
+    """`pretrained_vectors` would take the asterisk of "apple*" or "*_appl*" for a word piece."""
+    vectorizer = um.text.Vectorizer(language="en", forms=forms).fit(TEXTS)
+    asked = []
+
+    def vectors(words):
+        asked.extend(words)
+        return np.zeros((len(words), 256))
+
+    vectors_of_features(vectorizer, um.SiameseXML(), vectors)
+    names = vectorizer.get_feature_names_out().tolist()
+    marked = {"both": "apple*", "characters": "*_appl*"}[forms]
+    assert asked[names.index(marked)] == marked.strip("*_")
+    assert not any(set("*_") & set(word) for word in asked)
+    assert "copper ore" in asked
+
+
+def test_names_of_other_vectorizers_stay_as_they_are():
+    other = TfidfVectorizer(token_pattern=r"\S+").fit(["c* a*b"])
+    asked = []
+    vectors_of_features(other, um.SiameseXML(), lambda words: asked.extend(words) or [[0.0]] * 2)
+    assert asked == ["a*b", "c*"]
+
+
+def test_an_ensemble_gives_them_to_the_members_that_start_from_them():
+    pytest.importorskip("torch", reason="needs umpteen[neural]")
+    siamese = um.SiameseXML(dim=3, recipe=um.siamese.SiameseRecipe(modules=()))
+    both = um.Ensemble([siamese, um.LabelTree()])
+
+    def vectors(words):
+        return np.array([[len(word), 1.0, 2.0] if word else [0.0] * 3 for word in words])
+
+    for calibrate in (True, False):
+        tagger = um.Tagger(both, calibrate=calibrate)
+        tagger.fit(TEXTS, LABELS, DESCRIBED, word_vectors=vectors)
+        table = tagger.classifier_.members_[0].towers_[0].encoder.table
+        names = tagger.vectorizer_.get_feature_names_out().tolist()
+        np.testing.assert_array_equal(table[names.index("copper ore")], [10, 1, 2])
+    X, Y = np.eye(3, dtype=np.float32), [[0], [1], [0]]
+    with pytest.raises(ParameterError, match="token_vectors has no effect on these members"):
+        um.Ensemble([um.LabelTree()]).fit(X, Y, token_vectors=np.ones((3, 3)))
+    with pytest.raises(ParameterError, match="Ensemble, which does not start"):
+        um.Tagger(um.Ensemble([um.LabelTree()])).fit(TEXTS, LABELS, word_vectors=len)
+
+
 def test_classifiers_and_vectorizers_that_know_no_words_refuse_them():
     pytest.importorskip("torch", reason="needs umpteen[neural]")
     with pytest.raises(ParameterError, match="LabelTree, which does not start"):
         um.Tagger(um.LabelTree()).fit(TEXTS, LABELS, word_vectors=len)
+    with pytest.raises(ParameterError, match="word_vectors is a dict; expected a function"):
+        um.Tagger(um.SiameseXML()).fit(TEXTS, LABELS, word_vectors={"apple": [1.0]})
     hashing = um.text.Vectorizer(hashing=2**10)
     with pytest.raises(um.errors.FeaturesError, match="no names"):
         um.Tagger(um.SiameseXML(), vectorizer=hashing).fit(TEXTS, LABELS, word_vectors=len)

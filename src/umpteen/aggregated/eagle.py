@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix, identity, vstack
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from umpteen import scratch
 from umpteen.aggregated.assignment import similarities
 from umpteen.aggregated.background import Background
 from umpteen.aggregated.confidence import assign_new
@@ -262,7 +263,7 @@ class Eagle(HasRecipe, ExtremeClassifier):
         everyone = np.arange(problem.X.shape[0])
         rows = [everyone if keep else problem.worth_learning(ballot) for ballot in ballots]
         Y = vstack([ballot[own] for ballot, own in zip(ballots, rows, strict=True)], format="csr")
-        X = problem.features[np.concatenate(rows)]
+        X = scratch.rows_at(problem.features, np.concatenate(rows))
         fitted: ExtremeClassifier = model.fit(X, csr_matrix(Y))
         return fitted
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from umpteen import scratch
 from umpteen.errors import FeaturesError, GroupsError
 from umpteen.validation import (
     Features,
@@ -15,7 +16,6 @@ from umpteen.validation import (
     check_features,
     check_group_labels,
     check_groups,
-    unit_rows,
 )
 
 _HALVINGS = 50  # of the interval that a probability is in
@@ -48,7 +48,7 @@ class Problem:
         if len(filled) < members.shape[0]:
             _check_empty_groups(np.diff(members.indptr), np.diff(counts.indptr))
             members, counts = members[filled], counts[filled]
-        return cls(features, as_csr(unit_rows(features)), members, counts, filled)
+        return cls(features, as_csr(scratch.unit_rows(features)), members, counts, filled)
 
     @property
     def n_groups(self) -> int:

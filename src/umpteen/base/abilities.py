@@ -115,8 +115,8 @@ class KnowsFeatures(ABC):
 def is_able(classifier: Any, ability: type) -> bool:
     """Return whether a classifier has an ability.
 
-    An ensemble has those that all its members have, and learns from features and names of labels if
-    one of them does.
+    An ensemble has those that all its members have, and learns from features and names of labels,
+    and starts from vectors of features, if one of them does.
 
     >>> from umpteen import LabelTree, NearestCentroid
     >>> is_able(LabelTree(), AddsLabels), is_able(NearestCentroid(), AddsLabels)
@@ -130,5 +130,6 @@ def is_able(classifier: Any, ability: type) -> bool:
     if ability is WeighsLabelFeatures:  # members that cannot learn from them are not given any
         members = [m for m in members if is_able(m, LearnsFromLabelFeatures)]
         return bool(members) and all(is_able(member, ability) for member in members)
-    is_enough = any if ability in (LearnsFromLabelFeatures, MatchesLabelNames) else all
+    of_one = LearnsFromLabelFeatures, MatchesLabelNames, StartsFromTokenVectors
+    is_enough = any if ability in of_one else all
     return not members or is_enough(is_able(member, ability) for member in members)

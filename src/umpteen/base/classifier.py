@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
-from umpteen import storage
+from umpteen import scratch, storage
 from umpteen.base.abilities import LearnsFromLabelFeatures
 from umpteen.base.topk import TopK
 from umpteen.errors import FeaturesError, LabelsError, NotFittedError, ParameterError
@@ -83,7 +83,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
         if more and not isinstance(self, LearnsFromLabelFeatures):
             raise ParameterError(f"{type(self).__name__} does not learn from label features")
         labels = check_labels(Y, n_samples=X.shape[0])
-        trial = clone(self).fit(X[~is_validation], labels[~is_validation], **more)
+        trial = clone(self).fit(scratch.rows_at(X, ~is_validation), labels[~is_validation], **more)
         top: TopK = trial.predict_topk(X[is_validation], k)
         self.fit(X, Y, **more)
         return top

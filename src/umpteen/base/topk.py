@@ -126,6 +126,8 @@ class TopK:
     def concatenate(cls, answers: Iterable["TopK"]) -> "TopK":
         """Return one answer made of the answers to consecutive samples."""
         answers = list(answers)
+        if len(answers) == 1:
+            return answers[0]
         return cls(
             np.concatenate([answer.labels for answer in answers]),
             np.concatenate([answer.scores for answer in answers]),

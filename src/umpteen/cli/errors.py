@@ -42,6 +42,7 @@ _PHRASES = {
     "as model.save(path) makes it": "as `umpteen fit` makes it",
     "check the path, or save a model there first": "check the path, or make one: umpteen fit",
     "or None to leave words as they are": "or none to leave words as they are",
+    "read it with umpteen.data.read": "leave out --stream",
     "tune_thresholds(...) first": "`umpteen tune` first",
     "where quotation marks are plain characters, use quoted=False": (
         'cells with quotation marks are written as "say ""hi"""'

@@ -19,7 +19,7 @@ from umpteen.cli.models import (
 )
 from umpteen.cli.output import Json, show
 from umpteen.cli.reading import File, Reading, is_stdin, reads_file
-from umpteen.cli.settings import in_shares
+from umpteen.cli.settings import Cluster, in_shares, on_cluster
 
 if TYPE_CHECKING:
     from umpteen.data import Samples
@@ -34,6 +34,7 @@ def evaluate(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report as well.")
     ] = None,
+    cluster: Cluster = None,
     verify: Verify = None,
     json: Json = None,
 ) -> None:
@@ -56,9 +57,10 @@ def evaluate(
     loaded = load_model(model, verify)
     if is_tagger(loaded):
         samples = reading.read_labelled_texts(file)
-        report = loaded.evaluate(samples.texts, samples.labels, title=_title(model, file))
+        with on_cluster(cluster):
+            report = loaded.evaluate(samples.texts, samples.labels, title=_title(model, file))
     else:
-        report = _evaluate_matrix(loaded, file, reading)
+        report = _evaluate_matrix(loaded, file, reading, cluster)
     if html is not None:  # before the table, whose reader may go away (`| head`)
         report.to_html(html)
         say(f"wrote {html}")
@@ -118,13 +120,15 @@ def _tuned(tagger: "Tagger", metric: str, samples: "Samples | None") -> "Thresho
     return tagger.tune_thresholds(metric, samples.texts, samples.labels)
 
 
-def _evaluate_matrix(classifier: Any, file: Path, reading: Reading) -> Any:
+def _evaluate_matrix(classifier: Any, file: Path, reading: Reading, cluster: str | None) -> Any:
     from umpteen.report import evaluate as evaluate_answers
 
     samples = read_matrices(file, reading, classifier)
     if samples.Y is None or len(samples) == 0:
         raise UsageError(f"{file} has no labels to compare with")
-    return evaluate_answers(classifier.predict_topk(samples.X, 5), samples.Y)
+    with on_cluster(cluster):
+        answers = classifier.predict_topk(samples.X, 5)
+    return evaluate_answers(answers, samples.Y)
 
 
 def _title(model: Path, file: Path) -> str:

@@ -1,6 +1,7 @@
 """`umpteen fit` and `umpteen estimate`."""
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,59 +18,88 @@ if TYPE_CHECKING:
     from umpteen.data import Samples
 
 
+Output = Annotated[
+    Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model.")
+]
+Vocabulary = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Names and broader labels: SKOS, TSV, CSV or JSON Lines. Names are in the "
+        "language of --language, if the file has it.",
+    ),
+]
+NoLabelNames = Annotated[
+    bool,
+    typer.Option(
+        "--no-label-names",
+        help="Do not use the words of label names. By default, they are tried, and used if "
+        "they help on the validation split.",
+    ),
+]
+Language = Annotated[
+    str,
+    typer.Option(metavar="CODE", help="Language of the texts, such as fi; none: no stemming."),
+]
+KeepTexts = Annotated[
+    bool,
+    typer.Option("--keep-texts", help="Keep texts, so that explain can show similar ones."),
+]
+NoCalibrate = Annotated[
+    bool,
+    typer.Option("--no-calibrate", help="Faster, but scores are not probabilities."),
+]
+MaxMemory = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Maximum memory for training, such as 4GB.")
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same model.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="With --cluster: keep finished tasks there, to go on if this command is killed.",
+    ),
+]
+Stream = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Leave texts in their files, to save memory. With --cluster, workers read them, "
+        "and all machines must see the files under the same paths.",
+    ),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Keep features in files there while training, which may then be larger than the "
+        "memory. With --cluster, all machines must see the folder under the same path.",
+    ),
+]
+
+
 @reads_file
 def fit(
     files: Files,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the model.")
-    ],
+    output: Output,
     reading: Reading,
     group: Group = None,
     group_labels: GroupLabels = None,
     label_texts: LabelTexts = None,
-    vocabulary: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Names and broader labels: SKOS, TSV, CSV or JSON Lines. Names are in the "
-            "language of --language, if the file has it.",
-        ),
-    ] = None,
-    language: Annotated[
-        str,
-        typer.Option(metavar="CODE", help="Language of the texts, such as fi; none: no stemming."),
-    ] = "auto",
+    vocabulary: Vocabulary = None,
+    no_label_names: NoLabelNames = False,
+    language: Language = "auto",
     trees: Trees = 1,
     prune: Prune = 0.1,
-    keep_texts: Annotated[
-        bool,
-        typer.Option("--keep-texts", help="Keep texts, so that explain can show similar ones."),
-    ] = False,
-    no_calibrate: Annotated[
-        bool,
-        typer.Option("--no-calibrate", help="Faster, but scores are not probabilities."),
-    ] = False,
-    max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Maximum memory for training, such as 4GB.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same model.")] = 0,
+    keep_texts: KeepTexts = False,
+    no_calibrate: NoCalibrate = False,
+    max_memory: MaxMemory = None,
+    seed: Seed = 0,
     jobs: Jobs = -1,
     cluster: Cluster = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="With --cluster: keep finished tasks there, to go on if this command is killed.",
-        ),
-    ] = None,
-    stream: Annotated[
-        bool,
-        typer.Option(
-            "--stream",
-            help="Leave texts in their files, to save memory. With --cluster, workers read them, "
-            "and all machines must see the files under the same paths.",
-        ),
-    ] = False,
+    checkpoint: Checkpoint = None,
+    stream: Stream = False,
+    scratch: Scratch = None,
     json: Json = None,
 ) -> None:
     """Train a model on labelled texts, and save it in a folder.
@@ -98,53 +128,85 @@ def fit(
 
     check_free(output)
     refuse_alone(group, group_labels)
-    if checkpoint is not None and cluster is None:
-        raise UsageError("--checkpoint needs --cluster, such as --cluster local")
-    if stream and group is not None:
-        raise UsageError("--stream needs labels of single texts: leave out --group, or --stream")
+    _refuse_together(
+        checkpoint=checkpoint is not None and cluster is None,
+        stream=stream and group is not None,
+        no_label_names=no_label_names and bool(label_texts or vocabulary),
+    )
     started = time.perf_counter()
-    with on_cluster(cluster if stream else None, checkpoint if stream else None):
+    with on_cluster(cluster, checkpoint):  # around reading, too: a checkpoint is of all tasks
         samples: Samples | GroupedTexts = (
             reading.read_labelled(files, streamed=stream)
             if group is None
             else read_grouped(files, reading, group, group_labels)
         )
-    note_compiling(OF_FIT)
-    classifier = new_classifier(samples.texts is not None, trees, prune, max_memory, seed, jobs)
-    if isinstance(samples, Samples) and samples.texts is None:
-        _refuse_text_options(
-            files, label_texts=label_texts, keep_texts=keep_texts, vocabulary=vocabulary,
-            language=language != "auto",
-        )  # fmt: skip
-        with on_cluster(cluster, checkpoint):
-            model = classifier.fit(samples.X, samples.Y)
-            model.save(output)
-    else:
-        tagger = Tagger(
-            classifier, language=None if language == "none" else language,
-            calibrate=not no_calibrate, keep_texts=keep_texts, random_state=seed,
-        )  # fmt: skip
-        with on_cluster(cluster, checkpoint):
-            model = _fit_texts(tagger, samples, label_texts, vocabulary)
-            model.save(output)
+        note_compiling(OF_FIT)
+        classifier = new_classifier(samples.texts is not None, trees, prune, max_memory, seed, jobs)
+        if isinstance(samples, Samples) and samples.texts is None:
+            _refuse_text_options(
+                files, label_texts=label_texts, keep_texts=keep_texts, vocabulary=vocabulary,
+                language=language != "auto", no_label_names=no_label_names,
+            )  # fmt: skip
+            if scratch is not None and cluster is None:
+                raise UsageError(_NO_SCRATCH.format(named(files)))
+            with _in_scratch(scratch):
+                model = classifier.fit(samples.X, samples.Y)
+                model.save(output)
+        else:
+            tagger = Tagger(
+                classifier, language=None if language == "none" else language,
+                calibrate=not no_calibrate, keep_texts=keep_texts, random_state=seed,
+            )  # fmt: skip
+            about = _about_labels(label_texts, vocabulary, no_label_names, tagger.language)
+            with _in_scratch(scratch):
+                model = _fit_texts(tagger, samples, about)
+                model.save(output)
     _summarize(model, samples, output, time.perf_counter() - started, json)
 
 
-def _fit_texts(
-    tagger: Any, samples: "Samples | GroupedTexts", label_texts: Path | None,
-    vocabulary: Path | None,
-) -> Any:  # fmt: skip
+_NO_SCRATCH = (
+    "--scratch keeps features of texts in files, and {} holds matrices, which are read into memory:"
+    " leave out --scratch, or use --cluster, whose workers then read the matrices from files"
+)
+_NOT_TOGETHER = {
+    "checkpoint": "--checkpoint needs --cluster, such as --cluster local",
+    "stream": "--stream needs labels of single texts: leave out --group, or --stream",
+    "no_label_names": "--no-label-names is for labels that have nothing but names: leave out "
+    "--no-label-names, or --label-texts and --vocabulary",
+}
+
+
+def _refuse_together(**wrong: bool) -> None:
+    for option, is_wrong in wrong.items():
+        if is_wrong:
+            raise UsageError(_NOT_TOGETHER[option])
+
+
+def _in_scratch(folder: Path | None) -> AbstractContextManager[None]:
+    from umpteen.data import scratch
+
+    return nullcontext() if folder is None else scratch(folder)
+
+
+def _about_labels(
+    label_texts: Path | None, vocabulary: Path | None, no_label_names: bool, language: str | None
+) -> dict[str, Any]:
+    """Return the keywords of `Tagger.fit` that describe the labels."""
     from umpteen.data import read_label_texts
 
-    more: dict[str, Any] = {}
+    about: dict[str, Any] = {"label_texts": None} if no_label_names else {}
     if label_texts is not None:
-        more["label_texts"] = read_label_texts(label_texts)
+        about["label_texts"] = read_label_texts(label_texts)
     if vocabulary is not None:
-        more["vocabulary"] = _names_in(tagger.language, vocabulary)
+        about["vocabulary"] = _names_in(language, vocabulary)
+    return about
+
+
+def _fit_texts(tagger: Any, samples: "Samples | GroupedTexts", about: dict[str, Any]) -> Any:
     if isinstance(samples, GroupedTexts):
         groups = {"groups": samples.groups, "group_labels": samples.group_labels}
-        return tagger.fit(samples.texts, **groups, **more)
-    return tagger.fit(samples.texts, samples.labels, **more)
+        return tagger.fit(samples.texts, **groups, **about)
+    return tagger.fit(samples.texts, samples.labels, **about)
 
 
 def _names_in(language: str | None, vocabulary: Path) -> Any:

@@ -26,63 +26,72 @@ Broader = Enum("Broader", {"keep": "keep", "drop": "drop", "add": "add"}, type=s
 To = Enum("To", {"jsonl": "jsonl", "parquet": "parquet"}, type=str)
 
 
+NewFiles = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE", help="Texts; - for stdin; 'in/*.parquet' for many."),
+]
+K = Annotated[
+    int | None,
+    typer.Option(
+        "-k",
+        metavar="N",
+        min=1,
+        help="Maximum number of labels per text.",
+        show_default="5; 20 with --threshold",
+    ),
+]
+Threshold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT",
+        help="Minimum probability, such as 0.7; or 'tuned', as chosen by `umpteen tune`; or a "
+        "goal: precision@0.9, recall@0.8, micro_f1.",
+    ),
+]
+MinLabels = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Minimum number of labels per text.")
+]
+BroaderLabels = Annotated[
+    Broader,
+    typer.Option(help="Broader labels of the vocabulary: keep, drop, or add them all."),
+]
+NoText = Annotated[bool, typer.Option("--no-text", help="Leave texts out of the output.")]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="PATH",
+        help="Write JSONL, or .parquet, to this file; or a file for each FILE to a folder/.",
+    ),
+]
+Format = Annotated[
+    To | None,
+    typer.Option(
+        help="Format of the files in the output folder.",
+        show_default="parquet for Parquet, else jsonl",
+    ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace files in the output folder that others wrote."),
+]
+
+
 @reads_file
 def predict(
     model: Model,
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help="Texts; - for stdin; 'in/*.parquet' for many."),
-    ],
+    files: NewFiles,
     reading: Reading,
-    k: Annotated[
-        int | None,
-        typer.Option(
-            "-k",
-            metavar="N",
-            min=1,
-            help="Maximum number of labels per text.",
-            show_default="5; 20 with --threshold",
-        ),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Minimum probability, such as 0.7; or 'tuned', as chosen by `umpteen tune`; or a "
-            "goal: precision@0.9, recall@0.8, micro_f1.",
-        ),
-    ] = None,
-    min_labels: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Minimum number of labels per text.")
-    ] = 0,
-    broader: Annotated[
-        Broader,
-        typer.Option(help="Broader labels of the vocabulary: keep, drop, or add them all."),
-    ] = Broader.keep,
-    no_text: Annotated[
-        bool, typer.Option("--no-text", help="Leave texts out of the output.")
-    ] = False,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="PATH",
-            help="Write JSONL, or .parquet, to this file; or a file for each FILE to a folder/.",
-        ),
-    ] = None,
-    to: Annotated[
-        To | None,
-        typer.Option(
-            help="Format of the files in the output folder.",
-            show_default="parquet for Parquet, else jsonl",
-        ),
-    ] = None,
+    k: K = None,
+    threshold: Threshold = None,
+    min_labels: MinLabels = 0,
+    broader: BroaderLabels = Broader.keep,
+    no_text: NoText = False,
+    output: Output = None,
+    to: Format = None,
     cluster: Cluster = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace files in the output folder that others wrote."),
-    ] = False,
+    overwrite: Overwrite = False,
     verify: Verify = None,
     json: Json = None,
 ) -> None:

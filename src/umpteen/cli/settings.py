@@ -1,8 +1,9 @@
 """Options of the classifier."""
 
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,9 +50,15 @@ def on_cluster(address: str | None, checkpoint: Path | None = None) -> Iterator[
 
     connected = ray(address, checkpoint=checkpoint)
     with ExitStack() as stack:
+        stack.enter_context(results_alone())
         with status_line(f"connecting to {address}"):
             stack.enter_context(connected)
         yield
+
+
+def results_alone() -> AbstractContextManager[object]:
+    """Keep what Ray prints in the block, such as the death of a node, out of the results."""
+    return redirect_stdout(sys.stderr)
 
 
 def new_classifier(

@@ -8,6 +8,7 @@ from umpteen.cli.errors import UsageError, in_options
 from umpteen.cli.models import OF_ANSWERS, note_compiling
 from umpteen.cli.output import readable_time, show, wants_json
 from umpteen.cli.reading import Reading, is_stdin
+from umpteen.cli.settings import results_alone
 
 if TYPE_CHECKING:
     from umpteen.cluster import Summary
@@ -66,15 +67,16 @@ def predict_files(
 
     note_compiling(OF_ANSWERS)
     try:
-        done = cluster.predict(
-            model,
-            files,
-            output,
-            **limits._asdict(),
-            **options,
-            format=reading.format,
-            **reading.options,
-        )
+        with results_alone():
+            done = cluster.predict(
+                model,
+                files,
+                output,
+                **limits._asdict(),
+                **options,
+                format=reading.format,
+                **reading.options,
+            )
     except ShardsError as problem:
         _summarize(problem.summary, output, json)
         raise

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 from umpteen.cluster.parcels import digest
 from umpteen.sharding import IntArray, Matrix, OnRows, Part, Sharded, rows_of
+from umpteen.validation.arrays import index_dtype
 
 _MOST = 0.5  # of a block's rows; a batch that needs more gets the block
 
@@ -43,7 +44,7 @@ class Blocks:
         return len(self.borders) - 1
 
     def block(self, number: int) -> list[Matrix]:
-        """Return the rows of a block of each matrix, as views."""
+        """Return the rows of a block of each matrix, as views where types are the same."""
         first, last = self.borders[number : number + 2].tolist()
         return [_view(matrix, first, last) for matrix in self.matrices]
 
@@ -142,7 +143,7 @@ def _joined(pieces: Iterator[list[Matrix]], n_rows: int, n_values: list[int]) ->
             if isinstance(own, csr_matrix):
                 values = slice(starts[i], starts[i] + own.nnz)
                 whole[i].data[values], whole[i].indices[values] = own.data, own.indices
-                whole[i].indptr[row + 1 : end + 1] = own.indptr[1:] + starts[i]
+                whole[i].indptr[row + 1 : end + 1] = own.indptr[1:].astype(np.int64) + starts[i]
                 starts[i] = values.stop
             else:
                 whole[i][row:end] = own
@@ -167,18 +168,20 @@ def _empty(like: Any, n_rows: int, n_values: int) -> Matrix:
         return np.empty((n_rows, *like.shape[1:]), like.dtype)
     matrix = csr_matrix((n_rows, like.shape[1]), dtype=like.dtype)
     matrix.data = np.empty(n_values, like.data.dtype)
-    matrix.indices = np.empty(n_values, like.indices.dtype)
-    matrix.indptr = np.zeros(n_rows + 1, like.indptr.dtype)
+    dtype = index_dtype(n_values, n_rows)  # all rows may be more than one block can have
+    matrix.indices, matrix.indptr = np.empty(n_values, dtype), np.zeros(n_rows + 1, dtype)
     return matrix
 
 
 def _view(matrix: Matrix, first: int, last: int) -> Matrix:
     if not isinstance(matrix, csr_matrix):
         return matrix[first:last]
-    start, end = matrix.indptr[first], matrix.indptr[last]
+    start, end = int(matrix.indptr[first]), int(matrix.indptr[last])
+    dtype = index_dtype(end - start, last - first)
     view = csr_matrix((last - first, matrix.shape[1]), dtype=matrix.dtype)
-    view.data, view.indices = matrix.data[start:end], matrix.indices[start:end]
-    view.indptr = matrix.indptr[first : last + 1] - start
+    view.data = matrix.data[start:end]
+    view.indices = matrix.indices[start:end].astype(dtype, copy=False)
+    view.indptr = (matrix.indptr[first : last + 1] - start).astype(dtype, copy=False)
     return view
 
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from umpteen.cluster.blocks import Blocks, Delivery, cut
 from umpteen.cluster.nodes import Nodes
-from umpteen.sharding import IntArray, OnRows, rows_of
+from umpteen.sharding import IntArray, OnRows, Sharded, rows_of
 
 Batch = list[OnRows]
-_COPIES = 2  # of rows in a worker: as they come, and as a kernel gathers them
+_COPIES = 2  # what a worker needs, in sizes of its rows (benchmarks/cluster_memory.py)
 _ON_THEIR_WAY = 5  # batches per core: two that run or wait, here and where they were cut, and one
 
 
@@ -36,6 +36,21 @@ class _Wanted(NamedTuple):
     by_block: list[IntArray]
     size: int
     fits: bool  # into the store, all at once
+
+
+class InFiles:
+    """The memory that batches ask for whose rows are in files, from which tasks copy them."""
+
+    def __init__(self, sharded: Sharded, nodes: Nodes, limit: float) -> None:
+        self._blocks, self._nodes, self._limit = Blocks(sharded, 1), nodes, limit
+
+    def memory(self, batch: Batch) -> int:
+        """Return the bytes that a batch needs; 0 if these are few."""
+        size = self._blocks.n_bytes(rows_of(batch))
+        if size <= self._limit:
+            return 0
+        self._nodes.check_task(_COPIES * size)
+        return _COPIES * size
 
 
 class Deliveries:

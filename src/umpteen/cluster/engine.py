@@ -6,6 +6,8 @@ step before, which are then there already. Items travel in batches, a few per co
 
 What is `Sharded` is sent in the same way if it is small. Otherwise it stays in blocks of rows, and
 each batch of items gets the rows that it needs.
+
+With a scratch folder, all large arrays are files there instead, which workers map.
 """
 
 import uuid
@@ -15,7 +17,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from umpteen import parallel
+from umpteen import parallel, scratch
 from umpteen.cluster.blocks import (
     Blocks,
     Delivery,
@@ -24,7 +26,7 @@ from umpteen.cluster.blocks import (
     number_of_blocks,
     size_of,
 )
-from umpteen.cluster.deliveries import Deliveries
+from umpteen.cluster.deliveries import Deliveries, InFiles
 from umpteen.cluster.failures import translated
 from umpteen.cluster.nodes import Nodes
 from umpteen.cluster.parcels import Parcel, digest, pack, unpack, unpack_copy
@@ -109,6 +111,8 @@ class RayEngine:
 
     def _place_of_blocks(self, shared: tuple[Any, ...]) -> int | None:
         """Return the place of what is too large to be sent whole."""
+        if scratch.current() is not None:
+            return None
         for place, each in enumerate(shared):
             if isinstance(each, Sharded):
                 n_bytes = sum(map(size_of, each.matrices))
@@ -124,25 +128,51 @@ class RayEngine:
         """Start one task after another, each when it is asked for."""
         others = tuple(None if i == place else each for i, each in enumerate(shared))
         parcel = pack((function, others), self._ray.cloudpickle)
-        Nodes(self._ray).check_shared(parcel.n_bytes)
-        self.most_held = max(self.most_held, parcel.n_bytes)
         step = Step(uuid.uuid4().hex, versions()["umpteen"], parcel.frozen, place)
         before, self._stored = self._stored, {}
-        arrays = [self._kept(digest(each), each, each.nbytes, before) for each in parcel.arrays]
+        arrays = self._arrays(parcel, before)
         rows = None
         if place is not None:
             rows = self._deliveries(shared[place], parcel.n_bytes, before)
         before.clear()  # what this step does not need leaves the store
         rest = self._put(parcel.rest, len(parcel.rest))
         if rows is None:
+            in_files = self._in_files(shared)
             for batch in batches:
-                yield self._task.remote(step, batch, None, rest, *arrays)
+                task = self._asking(0 if in_files is None else in_files.memory(batch))
+                yield task.remote(step, batch, None, rest, *arrays)
             return
         for batch, delivery, objects, memory in rows.orders(batches, self.width):
-            task = self._task.options(memory=memory) if memory else self._task
+            task = self._asking(memory)
             yield task.remote(step, batch, delivery, rest, *arrays, *objects)
         self.n_rows += rows.n_bytes
         self.most_held = max(self.most_held, parcel.n_bytes + rows.held)
+
+    def _asking(self, memory: int) -> Any:
+        """Return the task, which Ray starts where so much memory is left."""
+        return self._task.options(memory=memory) if memory else self._task
+
+    def _in_files(self, shared: tuple[Any, ...]) -> InFiles | None:
+        """Return what knows the memory of batches, if their rows are in the scratch folder."""
+        sharded = next((each for each in shared if isinstance(each, Sharded)), None)
+        if sharded is None or scratch.current() is None:
+            return None
+        nodes = Nodes(self._ray)
+        return InFiles(sharded, nodes, self._limit(nodes))
+
+    def _limit(self, nodes: Nodes) -> float:
+        return _ROWS * nodes.smallest_store / nodes.most_cores
+
+    def _arrays(self, parcel: Parcel, before: dict[str, Any]) -> list[Any]:
+        """Put large arrays into the scratch folder if there is one, else into the store."""
+        folder = scratch.current()
+        if folder is not None:
+            return [
+                folder.place_of(each) or folder.keep(digest(each), each) for each in parcel.arrays
+            ]
+        Nodes(self._ray).check_shared(parcel.n_bytes)
+        self.most_held = max(self.most_held, parcel.n_bytes)
+        return [self._kept(digest(each), each, each.nbytes, before) for each in parcel.arrays]
 
     def _deliveries(self, sharded: Sharded, n_shared: int, before: dict[str, Any]) -> Deliveries:
         """Put blocks into the store, and return what delivers their rows."""
@@ -153,8 +183,7 @@ class RayEngine:
             [self._kept(key_of(each), each, size_of(each), before) for each in blocks.block(number)]
             for number in range(len(blocks))
         ]
-        limit = _ROWS * nodes.smallest_store / nodes.most_cores
-        return Deliveries(self._ray, blocks, references, nodes, limit, _RETRIES)
+        return Deliveries(self._ray, blocks, references, nodes, self._limit(nodes), _RETRIES)
 
     def _number_of_blocks(self, matrix: Matrix, nodes: Nodes) -> int:
         """Return the same for a matrix in every step, even if nodes come and go meanwhile."""
@@ -181,21 +210,39 @@ def work(
 ) -> list[Parcel]:
     """Return the results of some items: what Ray runs in a worker, with one thread."""
     global _latest
-    if step.version != (here := versions()["umpteen"]):
-        raise ClusterError(
-            f"a node has umpteen {here}, but this fit runs with {step.version}: install the "
-            "same version on all nodes"
-        )
+    check_version(step.version)
     arrays, rows = objects[: len(step.frozen)], objects[len(step.frozen) :]
     if _latest[0] != step.name:
         _latest = "", None  # what it holds leaves the store before the next comes
-        _latest = step.name, unpack(Parcel(rest, list(arrays), step.frozen))
+        _latest = step.name, unpack(Parcel(rest, list(map(_opened, arrays)), step.frozen))
     function, shared = _latest[1]
     if delivery is not None:
         part = delivered(batch, delivery, rows, _fetched)
         shared = tuple(part if i == step.place else each for i, each in enumerate(shared))
     with parallel.at_most(1), parallel.one_thread_each:
         return [pack(function(item, *shared)) for item in batch]
+
+
+def check_version(version: str) -> None:
+    """Refuse to work in a worker for a program that has another version."""
+    if version != (here := versions()["umpteen"]):
+        raise ClusterError(
+            f"a node has umpteen {here}, but this program runs with {version}: install the same "
+            "version on all nodes"
+        )
+
+
+def _opened(array: Any) -> Any:
+    """Map an array that is in the scratch folder."""
+    if not isinstance(array, scratch.Place):
+        return array
+    try:
+        return array.opened()
+    except (OSError, ValueError) as problem:
+        raise ClusterError(
+            f"a node cannot read {array.path} ({problem}): use a scratch folder that all machines "
+            "see under the same path, such as one on a network drive"
+        ) from problem
 
 
 def _fetched(reference: Any) -> Any:

@@ -136,6 +136,7 @@ def _predict_all(
         reported = dict.fromkeys(shards, 0)
 
         def report(shard: Shard, n_bytes: int) -> None:
+            n_bytes = max(n_bytes, reported[shard])  # a shard may begin again on another machine
             bar.advance((n_bytes - reported[shard]) / _MEGABYTE, rows=summary.rows)
             reported[shard] = n_bytes
 

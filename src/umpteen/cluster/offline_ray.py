@@ -6,6 +6,7 @@ them to another worker when one dies, and processes of one machine share the map
 """
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -13,14 +14,17 @@ from typing import Any
 
 from umpteen import parallel
 from umpteen.cluster.connecting import connected
+from umpteen.cluster.engine import check_version
+from umpteen.cluster.failures import translated
 from umpteen.cluster.offline_answers import Answered, Draft, Recipe, Run, answer_shard
 from umpteen.cluster.offline_shards import Shard
-from umpteen.errors import ModelChangedError, ShardsError
+from umpteen.errors import ClusterError, ModelChangedError
 from umpteen.extras import require
 from umpteen.storage import load
-from umpteen.storage.folder import read_manifest
+from umpteen.storage.folder import read_manifest, versions
 
 _RETRIES = 3  # after workers or machines died
+_PAUSE = 0.5  # seconds after which the progress bar moves
 
 
 def run_on(address: str) -> Run:
@@ -32,27 +36,73 @@ def run_on(address: str) -> Run:
         ray = require("ray", "cluster")
         with connected(ray, address):
             task = ray.remote(num_cpus=1, max_retries=_RETRIES, retry_exceptions=False)(_task)
+            counter, version = ray.remote(num_cpus=0)(_Counter).remote(), versions()["umpteen"]
+            news = _News(ray, counter)
             left, running = iter(shards), dict[Any, Shard]()
             try:
                 while True:
                     width = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                     for shard in islice(left, max(0, width - len(running))):
-                        running[task.remote(shard, recipe, drafts)] = shard
+                        running[task.remote(shard, recipe, drafts, counter, version)] = shard
                     if not running:
                         return
-                    (done,), _ = ray.wait(list(running), num_returns=1)
-                    yield running.pop(done), _result(ray, done)
+                    done, _ = ray.wait(list(running), num_returns=1, timeout=_PAUSE)
+                    for shard, n_bytes in news.arrived().items():
+                        report(shard, n_bytes)
+                    for each in done:
+                        yield running.pop(each), _result(ray, each)
             finally:
                 for reference in running:
-                    ray.cancel(reference, force=True)
+                    with suppress(Exception):  # it has ended, or the cluster is gone
+                        ray.cancel(reference, force=True)
 
     return run
 
 
-def _task(shard: Shard, recipe: Recipe, drafts: Path) -> Draft | Exception:
+class _Counter:
+    """An actor that is told how many bytes of each shard were read."""
+
+    def __init__(self) -> None:
+        self._n_bytes: dict[Shard, int] = {}
+
+    def tell(self, shard: Shard, n_bytes: int) -> None:
+        self._n_bytes[shard] = n_bytes
+
+    def news(self) -> dict[Shard, int]:
+        """Return what is new since the last call."""
+        found, self._n_bytes = self._n_bytes, {}
+        return found
+
+
+class _News:
+    """What the actor was told, without waiting for it."""
+
+    def __init__(self, ray: Any, counter: Any) -> None:
+        self._ray, self._counter = ray, counter
+        self._asked = counter.news.remote()
+
+    def arrived(self) -> dict[Shard, int]:
+        """Return what is new; nothing if the actor has not answered, or died with its node."""
+        if not self._ray.wait([self._asked], timeout=0)[0]:
+            return {}
+        asked, self._asked = self._asked, self._counter.news.remote()
+        try:
+            return self._ray.get(asked)  # type: ignore[no-any-return]
+        except self._ray.exceptions.RayError:
+            return {}
+
+
+def _task(
+    shard: Shard, recipe: Recipe, drafts: Path, counter: Any, version: str
+) -> Draft | Exception:
     """What a worker does, on one thread."""
-    with parallel.at_most(1):
-        return answer_shard(_model(recipe.model, recipe.checksum), shard, recipe, drafts)
+    check_version(version)
+
+    def report(n_bytes: int) -> None:
+        counter.tell.remote(shard, n_bytes)
+
+    with parallel.at_most(1), parallel.one_thread_each:
+        return answer_shard(_model(recipe.model, recipe.checksum), shard, recipe, drafts, report)
 
 
 @lru_cache(maxsize=1)
@@ -67,12 +117,11 @@ def _model(folder: str, checksum: int) -> Any:
 
 
 def _result(ray: Any, reference: Any) -> Draft | Exception:
+    """Return the draft of a shard, or why there is none; raise what all shards would have."""
     try:
-        return ray.get(reference)  # type: ignore[no-any-return]
-    except ray.exceptions.RayTaskError as problem:
-        raise problem.cause from None
-    except ray.exceptions.RayError as problem:
-        return ShardsError(
-            f"its worker died {_RETRIES + 1} times ({' '.join(str(problem).split()):.200}): give "
-            "the machines more memory, or fewer cores to Ray"
-        )
+        with translated(ray):
+            return ray.get(reference)  # type: ignore[no-any-return]
+    except ClusterError as problem:
+        if problem.__cause__ is None:  # of the task itself
+            raise
+        return problem

@@ -1,10 +1,13 @@
 """A last layer that need not be learned."""
 
+from typing import Any, Self
+
 import torch
 from torch import Tensor, nn
 
 from umpteen.collapse.frames import fixed_frame
 from umpteen.neural import Targets
+from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.full import LinearHead
 from umpteen.neural.losses import pick_all_labels
 from umpteen.neural.sizes import check_room, check_sizes
@@ -74,3 +77,14 @@ class EtfHead(LinearHead):
         if self.weight_penalty and self.weight.requires_grad:
             losses = losses + self.weight_penalty * self.weight.square().sum()
         return losses
+
+    def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
+        """Set the biases to the logarithms of the labels' frequencies; return the head itself.
+
+        Their mean is 0, which means the same to a softmax. With `base="mse"`, there is no softmax,
+        and biases do not change.
+        """
+        if self.bias is not None and self.objective.base != "mse":
+            logs = frequencies_of(counts, n_samples, self.n_labels).log()
+            set_bias(self.bias, logs - logs.mean())
+        return self

@@ -72,7 +72,7 @@ class NearestMean:
         return which, distances
 
     def _candidates(self, samples: "_Samples", block: slice, room: Sieve) -> Iterator[Pairs]:
-        """Pairs of samples and means, some at a time, among which all nearest ones are."""
+        """Yield pairs of samples and means, block by block, that include all nearest ones."""
         n_rows, n_means = len(samples.rough), block.stop - block.start
         scores = room[: n_rows * n_means].reshape(n_rows, n_means)
         np.matmul(samples.rough, self.sieve[:, block], out=scores)

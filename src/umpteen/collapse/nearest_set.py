@@ -14,7 +14,7 @@ from umpteen.collapse.nearest_mean import NearestMean
 from umpteen.collapse.synthesis import TagAverages
 from umpteen.errors import LabelsError, NotFittedError
 from umpteen.metrics.label_sets import LabelSets, dense_features
-from umpteen.storage import Given, NotEmpty, Shape, storable
+from umpteen.storage import Given, NotEmpty, Shape, Within, storable
 from umpteen.validation import check_parameters
 
 
@@ -57,7 +57,9 @@ class NearestSet(BaseEstimator):
     }
 
     sets_: Annotated[csr_matrix, Shape("sets", "labels")]
-    means_: Annotated[npt.NDArray[np.float64], Shape("sets", "dim"), NotEmpty()]
+    means_: Annotated[
+        npt.NDArray[np.float64], Shape("sets", "dim"), NotEmpty(), Within(-1e30, 1e30)
+    ]
     counts_: Annotated[npt.NDArray[np.int64], Shape("sets")]
     averages_: Annotated[TagAverages, Given("labels", "dim")] | None
 
@@ -116,12 +118,12 @@ class NearestSet(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_search", None)  # `means_` say it all
+        state.pop("_search", None)  # it can be built from `means_`
         return state
 
 
 def _indicator(found: npt.NDArray[np.int32], n_labels: int) -> csr_matrix:
-    """From rows of labels, filled up with -1."""
+    """Return the indicator of rows of labels, filled up with -1."""
     rows, places = np.nonzero(found >= 0)
     ones = np.ones(len(rows), np.float32)
     return csr_matrix((ones, (rows, found[rows, places])), shape=(len(found), n_labels))

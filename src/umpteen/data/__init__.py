@@ -12,6 +12,7 @@ from umpteen.data.samples import Samples
 from umpteen.data.shards import read_shards
 from umpteen.data.synthetic import make_extreme
 from umpteen.data.vocabularies import read_vocabulary
+from umpteen.scratch import scratch
 
 __all__ = [
     "Concept",
@@ -31,6 +32,7 @@ __all__ = [
     "read_label_texts",
     "read_shards",
     "read_vocabulary",
+    "scratch",
     "stream",
     "write",
     "write_annif",

@@ -58,9 +58,9 @@ def files_of(pattern: str) -> list[tuple[Path, str]]:
     """Return absolute paths of files, and their names below the fixed part of the pattern."""
     if not is_pattern(pattern):
         path = Path(pattern).absolute()
-        if path.is_dir():
+        if os.path.isdir(path):  # Path.is_dir raises where a name is too long
             raise DataFormatError(f"{pattern} is a folder; name its files: '{pattern}/*.jsonl'")
-        if not path.exists():
+        if not os.path.exists(path):
             raise DatasetNotFoundError(f"no file {pattern}; check the path")
         return [(path, path.name)]
     base = _fixed_part(pattern)
@@ -78,7 +78,7 @@ def _fixed_part(pattern: str) -> Path:
 
 
 def _instead(folder: Path) -> str:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return f"there is no folder {folder}; check the path"
     names = sorted(entry.name for entry in folder.iterdir())
     holds = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")

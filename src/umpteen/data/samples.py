@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy.sparse import csr_matrix, vstack
 
-from umpteen.errors import DataFormatError
+from umpteen.errors import DataFormatError, LabelsError, TextsError
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +25,38 @@ class Samples:
     ids: list[str] | None = None
     groups: list[str] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what would be read letter by letter: a text, or a name, in place of a list."""
+        if isinstance(self.texts, str):
+            raise TextsError(
+                f"texts is the single text {self.texts!r:.60}; expected a list: [text]"
+            )
+        if self.labels is not None:
+            _check_lists(self.labels)
+
     def __len__(self) -> int:
         return len(self.texts) if self.texts is not None else int(self.X.shape[0])
+
+
+def _check_lists(labels: Any) -> None:
+    """Look at the few types that there are, not at a million lists."""
+    if _is_no_list(type(labels)):
+        _refuse("labels", labels)
+    wrong = tuple(kind for kind in set(map(type, labels)) if _is_no_list(kind))
+    if wrong:
+        i, names = next((i, each) for i, each in enumerate(labels) if isinstance(each, wrong))
+        _refuse(f"labels[{i}]", names)
+
+
+def _refuse(name: str, value: Any) -> None:
+    raise LabelsError(
+        f"{name} is {value!r:.60}, a {type(value).__name__}; expected a list of label names for "
+        "each text, such as [['bread', 'baking'], []]"
+    )
+
+
+def _is_no_list(kind: type) -> bool:
+    return issubclass(kind, str | bytes) or not hasattr(kind, "__iter__")
 
 
 def join_samples(several: list[Samples]) -> Samples:

@@ -49,8 +49,8 @@ class TextFile:
         ):
             if samples.texts is None:
                 raise DataFormatError(
-                    f"{self.path} holds matrices, and only texts can stay in their files: read it "
-                    "with umpteen.data.read"
+                    f"{self.path} holds matrices, and only texts can stay in their files: "
+                    "read it with umpteen.data.read"
                 )
             yield samples
 

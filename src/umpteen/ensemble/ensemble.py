@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
-from umpteen import markup, parallel
+from umpteen import markup
 from umpteen.base import (
     AddsLabels,
     Combines,
@@ -20,6 +20,7 @@ from umpteen.base import (
     LearnsFromLabelFeatures,
     MatchesLabelNames,
     RemovesLabels,
+    StartsFromTokenVectors,
     TopK,
     is_able,
 )
@@ -27,6 +28,7 @@ from umpteen.ensemble.combining import PER_MEMBER, Candidates, Choice, Combinati
 from umpteen.errors import ParameterError
 from umpteen.metrics.propensity import LabelCounts, label_worth
 from umpteen.progress import Verbose, progress_bar
+from umpteen.sharding import OnRows, Sharded, over_blocks
 from umpteen.splitting import learned_labels, validation_split
 from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
 from umpteen.validation import (
@@ -45,6 +47,26 @@ from umpteen.validation import (
 _BLOCK = 1024  # samples whose candidates are held at a time by each thread
 
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What `fit` takes besides samples and their labels; each member gets what it can use."""
+
+    label_features: Any = None
+    label_names: Any = None
+    token_vectors: Any = None
+
+    def usable_by(self, member: Any) -> dict[str, Any]:
+        """Return the arguments for a member's `fit`."""
+        found: dict[str, Any] = {}
+        if self.label_features is not None and is_able(member, LearnsFromLabelFeatures):
+            found["label_features"] = self.label_features
+            if self.label_names is not None and is_able(member, MatchesLabelNames):
+                found["label_names"] = self.label_names
+        if self.token_vectors is not None and is_able(member, StartsFromTokenVectors):
+            found["token_vectors"] = self.token_vectors
+        return found
 
 
 @dataclass(frozen=True)
@@ -96,7 +118,10 @@ class EnsembleExplanation:
         return markup.notebook(markup.contributions(caption, headings, rows))
 
 
-class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains, ExtremeClassifier):
+class Ensemble(
+    Combines, MatchesLabelNames, StartsFromTokenVectors, AddsLabels, RemovesLabels, Explains,
+    ExtremeClassifier,
+):  # fmt: skip
     """An ensemble of several classifiers, whose candidates are ranked by learned weights.
 
     Each member is fitted on all samples. A model that was not trained on the validation split (a
@@ -167,20 +192,24 @@ class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains,
         if trees is not None and trees.n_evidence != PER_MEMBER * n + 1:
             yield f"has {n} members, and weights for {trees.n_evidence // PER_MEMBER}"
 
-    def fit(self, X: Any, Y: Any, label_features: Any = None, label_names: Any = None) -> Self:
+    def fit(
+        self, X: Any, Y: Any, label_features: Any = None, label_names: Any = None,
+        token_vectors: Any = None,
+    ) -> Self:  # fmt: skip
         """Fit all members, and learn how to combine them from a validation split.
 
-        Members get features of the labels, and of the names of labels, if they can use them.
+        Members get features of the labels, features of the names of labels, and initial vectors of
+        features, if they can use them.
         """
         checked, labels = self._check_fit_input(X, Y)
         seed = check_seed(self.random_state)
         split = validation_split(checked, labels, seed, copies_together=True)
-        self._learn(X, Y, (label_features, label_names), split)
+        self._learn(X, Y, Inputs(label_features, label_names, token_vectors), split)
         return self
 
     def fit_validated(
         self, X: Any, Y: Any, validation: Any, k: int = 20, label_features: Any = None,
-        label_names: Any = None,
+        label_names: Any = None, token_vectors: Any = None,
     ) -> TopK:  # fmt: skip
         """Fit on all samples, and return unbiased answers to the validation split.
 
@@ -189,7 +218,8 @@ class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains,
         checked, labels = self._check_fit_input(X, Y)
         split = check_rows(validation, checked.shape[0], "validation")
         k = min(check_k(k), labels.shape[1])
-        return self._learn(X, Y, (label_features, label_names), split, k).answers
+        inputs = Inputs(label_features, label_names, token_vectors)
+        return self._learn(X, Y, inputs, split, k).answers
 
     def explain(self, x: Any, label: int) -> EnsembleExplanation:
         """Return each member's contribution to the score of a label, for one sample."""
@@ -244,20 +274,22 @@ class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains,
         ]
         return self
 
-    def _learn(
-        self, X: Any, Y: Any, described: tuple[Any, Any], split: Mask | None, k: int = 20
-    ) -> Choice:
-        """Fit members to samples and to (label features, label names), and combine them."""
+    def _learn(self, X: Any, Y: Any, inputs: Inputs, split: Mask | None, k: int = 20) -> Choice:
+        """Fit members, and learn how to combine them."""
         self._check_members()
         checked, labels = self._check_fit(X, Y)
-        label_features, _ = described
-        if label_features is not None:
+        if inputs.token_vectors is not None and not is_able(self, StartsFromTokenVectors):
+            raise ParameterError(
+                "token_vectors has no effect on these members, none of which starts from vectors "
+                "of features: add a SiameseXML, or leave token_vectors out"
+            )
+        if inputs.label_features is not None:
             texts = check_features(
-                label_features, n_features=checked.shape[1], name="label_features", model="X"
+                inputs.label_features, n_features=checked.shape[1], name="label_features", model="X"
             )
             check_describes(texts, labels.shape[1])
         members = [clone(member) for member in self.members]
-        answers = [self._fit_member(each, X, Y, described, split) for each in members]
+        answers = [self._fit_member(each, X, Y, inputs, split) for each in members]
         counts = np.bincount(labels.indices, minlength=labels.shape[1])
         if split is None:
             choice = Choice(Combination(), {}, _no_answers(k))
@@ -272,15 +304,8 @@ class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains,
         self.n_samples_ = int(labels.shape[0])
         return choice
 
-    def _fit_member(
-        self, member: Any, X: Any, Y: Any, described: tuple[Any, Any], split: Mask | None
-    ) -> TopK:
-        label_features, label_names = described
-        more: dict[str, Any] = {}
-        if label_features is not None and is_able(member, LearnsFromLabelFeatures):
-            more["label_features"] = label_features
-            if label_names is not None and is_able(member, MatchesLabelNames):
-                more["label_names"] = label_names
+    def _fit_member(self, member: Any, X: Any, Y: Any, inputs: Inputs, split: Mask | None) -> TopK:
+        more = inputs.usable_by(member)
         if split is None:
             member.fit(X, Y, **more)
             return _no_answers(1)
@@ -292,17 +317,17 @@ class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains,
         if self.combination_.only >= 0 and worth is None:
             return self.members_[self.combination_.only]._topk(X, k)
         answers = [member._topk(X, self._n_each) for member in self.members_]
-        starts = range(0, max(X.shape[0], 1), _BLOCK)  # no rows are one empty block
-
-        def block(first: int) -> TopK:
-            rows = slice(first, first + _BLOCK)
-            joined = self._joined([each[rows] for each in answers])
-            return self.combination_.topk(joined, k, worth).padded(k)
-
-        with progress_bar("Ranking", len(starts), self.verbose) as bar:
+        if X.shape[0] == 0:
+            return _no_answers(k)
+        tables = [table for each in answers for table in (each.labels, each.scores)]
+        shared = Sharded(*tables), self.combination_, self.label_counts_, worth, k
+        with progress_bar("Ranking", -(-X.shape[0] // _BLOCK), self.verbose) as bar:
             return TopK.concatenate(
-                parallel.run(block, starts, n_jobs=self.n_jobs, done=lambda _: bar.advance())
-            )
+                over_blocks(
+                    _ranked, X.shape[0], _BLOCK, shared, n_jobs=self.n_jobs,
+                    done=lambda _: bar.advance(),
+                )
+            )  # fmt: skip
 
     def _worth(self) -> npt.NDArray[np.float32] | None:
         return label_worth(LabelCounts(self.label_counts_, self.n_samples_), self.tail)
@@ -331,10 +356,11 @@ class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains,
         return min(int(self.n_candidates), self.n_labels_)
 
     def _check_members(self) -> None:
-        if not self.members or not all(isinstance(m, ExtremeClassifier) for m in self.members):
+        others = [m for m in self.members if not isinstance(m, ExtremeClassifier)]
+        if others or not self.members:
             raise ParameterError(
                 "members must be a list of classifiers of umpteen, at least one, such as "
-                "[LabelTree(), NearestCentroid()]"
+                f"[LabelTree(), NearestCentroid()]; got {others[0] if others else []!r}"
             )
 
     def _check_able(self, ability: type, verb: str) -> None:
@@ -345,6 +371,17 @@ class Ensemble(Combines, MatchesLabelNames, AddsLabels, RemovesLabels, Explains,
                     f"{type(member).__name__} cannot {verb} labels, and an ensemble can only do "
                     "what all its members can: fit again"
                 )
+
+
+def _ranked(
+    task: OnRows, sharded: Sharded, combination: Combination, counts: npt.NDArray[np.int64],
+    worth: npt.NDArray[np.float32] | None, k: int,
+) -> TopK:  # fmt: skip
+    """Return the best candidates of some samples, given labels and scores of each member."""
+    tables, places = sharded.at(task.rows)
+    own = [table[places.start : places.stop] for table in tables]
+    answers = [TopK(*pair) for pair in zip(own[::2], own[1::2], strict=True)]
+    return combination.topk(Candidates.of(answers, counts), k, worth).padded(k)
 
 
 def _no_answers(k: int) -> TopK:

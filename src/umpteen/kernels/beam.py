@@ -99,15 +99,16 @@ def _add_chunk_by_table(indices, data, tree, chunk, row_of, margins):
 class Lookups(NamedTuple):
     """The entries of several samples by feature, and scratch memory to look them up in a chunk.
 
-    Entry `i` stands at `place[i]` of the matrix, and is of sample `owner[i]`. `member` and `slot`
-    are the places and slots of the samples at one node. `start` says where the next of their
-    features begins, which is `feature`, and can only be in the rows `low` to `high` of the chunk.
+    Entry `i` stands at `place[i]` of the matrix, and is of sample `owner[i]`. `member` are the
+    places of the samples at one node, and `row` their rows of candidates. `start` says where the
+    next of their features begins, which is `feature`, and can only be in the rows `low` to `high`
+    of the chunk.
     """
 
     place: npt.NDArray[np.int64]
     owner: npt.NDArray[np.int32]
     member: npt.NDArray[np.int64]
-    slot: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
     start: npt.NDArray[np.int64]
     feature: npt.NDArray[np.int32]
     low: Offsets
@@ -135,18 +136,18 @@ def new_lookups(indptr, indices, first_row, n, tree):
 
 
 @inlined
-def _gather(samples_slots, n_slots, slot_of, lookups):
+def _gather(samples_slots, rows, n_slots, row_of, lookups):
     """Write the entries of the samples in some slots to `lookups`; return how many they are."""
-    place, owner, member, slots = lookups.place, lookups.owner, lookups.member, lookups.slot
+    place, owner, member, targets = lookups.place, lookups.owner, lookups.member, lookups.row
     n_members = 0
-    for slot in samples_slots:
-        slot_of[slot // n_slots] = slot
+    for i in range(len(samples_slots)):
+        row_of[samples_slots[i] // n_slots] = rows[i]
     for i in range(len(place)):
-        if slot_of[owner[i]] >= 0:
-            member[n_members], slots[n_members] = place[i], slot_of[owner[i]]
+        if row_of[owner[i]] >= 0:
+            member[n_members], targets[n_members] = place[i], row_of[owner[i]]
             n_members += 1
     for slot in samples_slots:
-        slot_of[slot // n_slots] = -1
+        row_of[slot // n_slots] = -1
     return n_members
 
 
@@ -159,7 +160,7 @@ def _add_chunk_to_all(indices, data, lookups, n_members, tree, chunk, left, cand
     """
     buckets, features = tree.buckets, tree.feature
     ends, children, weights = tree.entry, tree.child, tree.weight
-    member, slots, start, wanted = lookups.member, lookups.slot, lookups.start, lookups.feature
+    member, rows, start, wanted = lookups.member, lookups.row, lookups.start, lookups.feature
     low, high = lookups.low, lookups.high
     shift, scale = tree.chunk_shift[chunk], tree.chunk_scale[chunk]
     first_bucket = tree.chunk_bucket[chunk]
@@ -184,9 +185,9 @@ def _add_chunk_to_all(indices, data, lookups, n_members, tree, chunk, left, cand
         if row >= 0:
             first, last = np.uint64(ends[row]), np.uint64(ends[row + 1])
             for each in range(start[i], start[i + 1]):
-                value, slot = data[member[each]] * scale, slots[each]
+                value, row = data[member[each]] * scale, rows[each]
                 for entry in range(first, last):
-                    candidates[slot, left + children[entry]] += value * np.float32(weights[entry])
+                    candidates[row, left + children[entry]] += value * np.float32(weights[entry])
 
 
 @inlined
@@ -214,14 +215,17 @@ def _by_node(nodes, counts, n_nodes):
 
 @inlined
 def _score_slots(
-    indptr, indices, data, first_row, tree, nodes, scores, order, lookups, row_of, weight, logistic,
-    candidates,
+    indptr, indices, data, first_row, tree, nodes, scores, order, rows, lookups, row_of, weight,
+    logistic, candidates,
 ):  # fmt: skip
-    """Log-probabilities of the children of every slot's node, one node after the other."""
+    """Log-probabilities of the children of every slot's node, one node after the other.
+
+    `order` are slots by node, and `rows` which row of `candidates` each of them gets.
+    """
     first_child, node_chunk, biases = tree.first_child, tree.node_chunk, tree.bias
     chunk_row, chunk_child, features = tree.chunk_row, tree.chunk_child, tree.feature
     n, n_slots = nodes.shape
-    slot_of = np.full(n, -1, np.int64)  # of each sample, at one node
+    candidates_of = np.full(n if len(lookups.place) else 0, -1, np.int64)  # at one node
     begin = 0
     while begin < len(order):
         node = nodes[order[begin] // n_slots, order[begin] % n_slots]
@@ -235,12 +239,14 @@ def _score_slots(
         n_children = first_child[node + 1] - first
         for position in range(begin, end):
             for i in range(n_children):
-                candidates[order[position], i] = biases[first - 1 + i]
+                candidates[rows[position], i] = biases[first - 1 + i]
         for chunk in range(node_chunk[node], node_chunk[node + 1]):
             low, high = chunk_row[chunk], chunk_row[chunk + 1]
             left, right = chunk_child[chunk] - first, chunk_child[chunk + 1] - first
             if len(lookups.place) > 0 and (end - begin) * _SPARSE >= n:
-                n_members = _gather(order[begin:end], n_slots, slot_of, lookups)
+                n_members = _gather(
+                    order[begin:end], rows[begin:end], n_slots, candidates_of, lookups
+                )
                 _add_chunk_to_all(indices, data, lookups, n_members, tree, chunk, left, candidates)
                 continue
             use_table = len(row_of) > 0 and n_entries > 2 * (high - low)
@@ -248,21 +254,21 @@ def _score_slots(
                 for row in range(low, high):
                     row_of[features[row]] = row + 1
             for position in range(begin, end):
-                slot = order[position]
-                row = first_row + slot // n_slots
+                row = first_row + order[position] // n_slots
                 x, v = indices[indptr[row] : indptr[row + 1]], data[indptr[row] : indptr[row + 1]]
+                margins = candidates[rows[position], left:right]
                 if use_table:
-                    _add_chunk_by_table(x, v, tree, chunk, row_of, candidates[slot, left:right])
+                    _add_chunk_by_table(x, v, tree, chunk, row_of, margins)
                 else:
-                    _add_chunk(x, v, tree, chunk, candidates[slot, left:right])
+                    _add_chunk(x, v, tree, chunk, margins)
             if use_table:
                 for row in range(low, high):
                     row_of[features[row]] = 0
         for position in range(begin, end):
-            slot = order[position]
+            slot, row = order[position], rows[position]
             score = scores[slot // n_slots, slot % n_slots]
             for i in range(n_children):
-                candidates[slot, i] = score + weight * log_link(candidates[slot, i], logistic)
+                candidates[row, i] = score + weight * log_link(candidates[row, i], logistic)
         begin = end
 
 
@@ -278,14 +284,15 @@ def _widest(nodes, counts, first_child):
 @kernel
 def beam_search(
     indptr, indices, data, n_features, first_row, last_row, tree, beam_width, k, path_weight,
-    logistic,
+    logistic, n_cells=2**20,
 ):  # fmt: skip
     """Return the `k` best labels of some rows and the logarithms of their scores, best first.
 
     On every layer only the `beam_width` best nodes of a row go on. A score is the label's own
     probability and trust, times the probabilities on its path raised to `path_weight`. Costs,
-    per row and layer, `beam_width` times the row's features, plus a list of `beam_width` times
-    the children of a node.
+    per row and layer, `beam_width` times the row's features. On each layer, one node after the
+    other is looked at, with all rows that go there, so that its weights are read once. At most
+    about `n_cells` scores are there at the same time.
     """
     n = last_row - first_row
     row_of = np.zeros(n_features if n > 1 else 0, tree.buckets.dtype)
@@ -303,28 +310,36 @@ def beam_search(
         weight = np.float32(1) if at_leaves else np.float32(path_weight)
         n_slots = nodes.shape[1]
         widest = _widest(nodes, counts, first_child)
-        candidates = np.empty((n * n_slots, widest), np.float32)
-        _score_slots(
-            indptr, indices, data, first_row, tree, nodes, scores,
-            _by_node(nodes, counts, n_nodes), lookups, row_of, weight, logistic, candidates,
-        )  # fmt: skip
+        order = _by_node(nodes, counts, n_nodes)
+        together = max(1, min(len(order), n_cells // max(1, widest)))
+        candidates, rows = np.empty((together, widest), np.float32), np.empty(together, np.int64)
+        for row in range(together):
+            rows[row] = row
         best = np.empty((n, width), np.int32)
         best_scores = np.empty((n, width), np.float32)
         for i in range(n):
-            row_best, row_scores = best[i], best_scores[i]
-            kept = 0
-            for b in range(counts[i]):
-                first = first_child[nodes[i, b]]
-                for child in range(first, first_child[nodes[i, b] + 1]):
-                    score = candidates[i * n_slots + b, child - first]
+            counts[i] = 0
+        for start in range(0, len(order), together):
+            part = order[start : start + together]
+            _score_slots(
+                indptr, indices, data, first_row, tree, nodes, scores, part, rows, lookups, row_of,
+                weight, logistic, candidates,
+            )  # fmt: skip
+            for row in range(len(part)):
+                i, node = part[row] // n_slots, nodes[part[row] // n_slots, part[row] % n_slots]
+                row_best, row_scores, kept = best[i], best_scores[i], counts[i]
+                first = first_child[node]
+                for child in range(first, first_child[node + 1]):
+                    score = candidates[row, child - first]
                     if at_leaves:
                         score += log_trust[child - n_nodes]
                     if kept == width and score < row_scores[0]:
                         continue
                     name = label_order[child - n_nodes] if at_leaves else child
                     kept = offer(row_best, row_scores, kept, name, score)
-            best_first(row_best, row_scores, kept)
-            counts[i] = kept
+                counts[i] = kept
+        for i in range(n):
+            best_first(best[i], best_scores[i], counts[i])
         if at_leaves:
             return best, best_scores
         nodes, scores = best, best_scores

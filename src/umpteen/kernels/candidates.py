@@ -39,9 +39,10 @@ def _step(
             nodes[i, place[entry]] = parents[entry]
             scores[i, place[entry]] = logs[entry]
     table = np.empty((n * n_slots, _widest(nodes, counts, tree.first_child)), np.float32)
+    order = _by_node(nodes, counts, n_nodes)
     _score_slots(
-        indptr, indices, data, first_row, tree, nodes, scores, _by_node(nodes, counts, n_nodes),
-        lookups, row_of, weight, logistic, table,
+        indptr, indices, data, first_row, tree, nodes, scores, order, order, lookups, row_of,
+        weight, logistic, table,
     )  # fmt: skip
     for i in range(n):
         for entry in range(starts[i], starts[i + 1]):

@@ -1,4 +1,4 @@
-"""What speaks for a candidate label: vectors, shared words, and both weighed together.
+"""Evidence for a candidate label: vectors, shared words, and both weighed together.
 
 Each function adds up in one fixed order, so that a row's numbers do not depend on its neighbours.
 """
@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from umpteen.kernels.compiling import inlined
 from umpteen.kernels.nearest import product
 
 _FARTHEST = 30.0  # standard deviations; relevant candidates go far
-_MUCH_LONGER = 16  # times
 
 
 @njit(nogil=True, cache=True)
@@ -53,13 +51,14 @@ def label_products(
 def nearest_by_words(
     indptr: Any, indices: Any, values: Any, word_ptr: Any, word_labels: Any, word_values: Any,
     sums: Any, is_touched: Any, touched: Any, n: int,
-) -> npt.NDArray[np.int32]:  # fmt: skip
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:  # fmt: skip
     """Return the n labels of the largest positive inner products, in any order; -1 for none.
 
-    `sums`, `is_touched` and `touched` have a place for each label; the first two are zero before
-    and after.
+    Also return the largest product of each row, or 0 if none is positive. `sums`, `is_touched` and
+    `touched` have a place for each label; the first two are zero before and after.
     """
     found = np.full((len(indptr) - 1, n), -1, np.int32)
+    highest = np.zeros(len(indptr) - 1, np.float32)
     best = np.empty(n, np.float32)
     for row in range(len(indptr) - 1):
         n_touched = 0
@@ -79,7 +78,8 @@ def nearest_by_words(
                 best[least], found[row, least] = sums[label], label
                 least = int(np.argmin(best))
             sums[label], is_touched[label] = 0, False
-    return found
+        highest[row] = best.max()
+    return found, highest
 
 
 @njit(nogil=True, cache=True)
@@ -106,50 +106,39 @@ def best_by_words(
     return found
 
 
-@inlined
-def _search(ids: Any, begin: int, end: int, wanted: int) -> Any:
-    """Return the first place from `begin` to `end` whose id is not below the wanted one."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if ids[middle] < wanted:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
 @njit(nogil=True, cache=True)
 def word_products(
     indptr: Any, indices: Any, values: Any, label_indptr: Any, label_indices: Any,
-    label_values: Any, dense: Any, candidates: Any,
+    label_values: Any, long_place: Any, word_ptr: Any, word_places: Any, word_values: Any,
+    dense: Any, sums: Any, candidates: Any,
 ) -> npt.NDArray[np.float32]:  # fmt: skip
     """Return inner products of sparse rows and those of their candidates (n, any); 0 for -1.
 
-    `dense` has a place for each feature, zero before and after. In a candidate's row that is much
-    longer than the sample's, the sample's features are looked up: features ascend in both, so the
-    products are added in the same order.
+    A label's `long_place` is -1, or its place in a posting list of long rows: `word_places` of a
+    feature, with `word_values`. Features ascend in all rows, so both ways add up in one order.
+    `dense` has a place for each feature and `sums` for each long row, zero before and after.
     """
     found = np.zeros(candidates.shape, np.float32)
     for row in range(candidates.shape[0]):
         for entry in range(indptr[row], indptr[row + 1]):
-            dense[indices[entry]] = values[entry]
+            word, value = indices[entry], values[entry]
+            dense[word] = value
+            for place in range(word_ptr[word], word_ptr[word + 1]):
+                sums[word_places[place]] += word_values[place] * value
         for place in range(candidates.shape[1]):
             label = candidates[row, place]
             if label < 0:
                 continue
+            if long_place[label] >= 0:
+                found[row, place] = sums[long_place[label]]
+                continue
             total = np.float32(0)
-            begin, end = label_indptr[label], label_indptr[label + 1]
-            if end - begin > _MUCH_LONGER * (indptr[row + 1] - indptr[row]):
-                for entry in range(indptr[row], indptr[row + 1]):
-                    begin = _search(label_indices, begin, end, indices[entry])
-                    if begin < end and label_indices[begin] == indices[entry]:
-                        total += label_values[begin] * values[entry]
-            else:
-                for entry in range(begin, end):
-                    total += label_values[entry] * dense[label_indices[entry]]
+            for entry in range(label_indptr[label], label_indptr[label + 1]):
+                total += label_values[entry] * dense[label_indices[entry]]
             found[row, place] = total
         for entry in range(indptr[row], indptr[row + 1]):
             dense[indices[entry]] = 0
+        sums[:] = 0
     return found
 
 

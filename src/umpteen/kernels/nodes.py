@@ -3,7 +3,7 @@
 import numpy as np
 
 from umpteen.kernels import simd
-from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.compiling import inlined, kernel, shared
 from umpteen.kernels.coordinate_descent import logistic_regression, squared_hinge
 from umpteen.kernels.sorting import sort_ids
 
@@ -33,7 +33,7 @@ def gather(indptr, indices, data, samples, local_of):
     sort_ids(features, touched, len(local_of) - 1)
     for local in range(n_touched):
         local_of[features[local]] = local
-    new_indptr = np.empty(len(samples) + 1, np.int32)
+    new_indptr = np.empty(len(samples) + 1, np.int64)  # a root may learn from all of a long X
     new_indices = np.empty(n_entries + len(samples), np.int32)
     new_data = np.empty(n_entries + len(samples), np.float32)
     position = 0
@@ -98,79 +98,102 @@ def _train(
 ):  # fmt: skip
     """As `train_chunk`; `logistic` is True or None: numba then compiles one of the solvers only."""
     indptr, indices, data, features = gather(indptr, indices, data, samples, local_of)
-    weights, targets = _room(len(features) + 1, len(samples), last - first)
+    weights, targets = simd.aligned_rows(len(features) + 1), simd.aligned_rows(len(samples))
+    n_children = last - first
     is_twice = n_first < len(samples)
-    before = np.empty_like(weights) if is_twice else weights
-    for block in range(len(weights)):
-        start = first + block * simd.WIDTH
-        end = min(start + simd.WIDTH, last)
-        fill_targets(member_indptr, member_indices, samples, start, end, targets)
+    final = nothing_kept(n_children)
+    trial = nothing_kept(n_children)
+    for left in range(0, n_children, simd.WIDTH):
+        width = min(simd.WIDTH, n_children - left)
+        start = first + left
+        fill_targets(member_indptr, member_indices, samples, start, start + width, targets)
         alphas[:] = 0
+        weights[:] = 0
         for phase in range(1 + is_twice):
             n_rows = n_first if phase == 0 else len(samples)
             n_before = n_first if phase else 0
             if logistic is None:
                 squared_hinge(
                     indptr, indices, data, targets, n_before, n_rows, cost, positive_weight,
-                    tolerance, max_epochs, seed, alphas, weights[block],
+                    tolerance, max_epochs, seed, alphas, weights,
                 )  # fmt: skip
             else:
                 logistic_regression(
                     indptr, indices, data, targets, n_before, n_rows, cost, positive_weight,
-                    tolerance, max_epochs, seed, alphas, weights[block],
+                    tolerance, max_epochs, seed, alphas, weights,
                 )  # fmt: skip
-            if phase == 0 and is_twice:
-                before[block] = weights[block]
-    chunk = prune_weights(weights, features, last - first, prune)
-    if is_twice:
-        return prune_weights(before, features, last - first, prune), chunk
-    return chunk, chunk
+            if phase == is_twice:
+                final = keep(final, weights, left, width, prune)
+            else:
+                trial = keep(trial, weights, left, width, prune)
+    chunk = by_feature(final, features)
+    return (by_feature(trial, features) if is_twice else chunk), chunk
 
 
-@inlined
-def _room(n_features, n_samples, n_children):
-    """Weights at zero and targets not yet filled, of blocks of sixteen children."""
-    n_blocks = (n_children + simd.WIDTH - 1) // simd.WIDTH
-    weights = simd.aligned_rows(n_blocks * n_features)
-    weights[:] = 0
-    weights = weights.reshape((n_blocks, n_features, simd.WIDTH))
-    return weights, simd.aligned_rows(n_samples)
+@shared
+def nothing_kept(n_children):
+    """Return the weights of a chunk before any is kept: features, children, weights, biases.
+
+    Only the weights of sixteen children are ever there in full, and then those that are kept.
+    """
+    return (
+        np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.float32),
+        np.empty(n_children, np.float32),
+    )  # fmt: skip
 
 
-@inlined
-def prune_weights(weights, features, n_children, prune):
-    """Keep weights of at least `prune`; `weights` is (blocks, features + bias, 16)."""
-    n_features = len(features)
-    counts = np.zeros(n_features, np.int32)
-    for block in range(len(weights)):
-        width = min(simd.WIDTH, n_children - block * simd.WIDTH)
-        for local in range(n_features):
-            for lane in range(width):
-                counts[local] += abs(weights[block, local, lane]) >= prune
-    n_kept, n_entries = 0, 0
-    for local in range(n_features):
-        n_kept += counts[local] > 0
-        n_entries += counts[local]
-    kept = np.empty(n_kept, np.int32)
-    starts = np.empty(n_kept + 1, np.int32)
-    starts[0] = 0
-    children = np.empty(n_entries, np.uint8)
-    values = np.empty(n_entries, np.float32)
-    row = 0
-    position = 0
-    for local in range(n_features):
-        if counts[local] == 0:
-            continue
-        kept[row] = features[local]
-        for child in range(n_children):
-            value = weights[child // simd.WIDTH, local, child % simd.WIDTH]
+@shared
+def keep(kept, weights, left, width, prune):
+    """Return `kept` and the weights of at least `prune`, of `width` children from `left` on.
+
+    `weights` is (features + bias, 16).
+    """
+    places, children, values, bias = kept
+    n_features, n_before = len(weights) - 1, len(places)
+    n_kept = n_before
+    for place in range(n_features):
+        for lane in range(width):
+            n_kept += abs(weights[place, lane]) >= prune
+    all_places = np.empty(n_kept, np.int32)
+    all_children = np.empty(n_kept, np.uint8)
+    all_values = np.empty(n_kept, np.float32)
+    for i in range(n_before):
+        all_places[i], all_children[i], all_values[i] = places[i], children[i], values[i]
+    i = n_before
+    for place in range(n_features):
+        for lane in range(width):
+            value = weights[place, lane]
             if abs(value) >= prune:
-                children[position] = child
-                values[position] = value
-                position += 1
-        row += 1
-        starts[row] = position
-    bias = np.empty(n_children, np.float32)
-    for child in range(n_children):
-        bias[child] = weights[child // simd.WIDTH, n_features, child % simd.WIDTH]
-    return kept, starts, children, values, bias
+                all_places[i], all_children[i], all_values[i] = place, left + lane, value
+                i += 1
+    for lane in range(width):
+        bias[left + lane] = weights[n_features, lane]
+    return all_places, all_children, all_values, bias
+
+
+@shared
+def by_feature(kept, features):
+    """Return a chunk: what was kept, feature by feature, and there by child."""
+    places, children, values, bias = kept
+    ends = np.zeros(len(features) + 1, np.int32)
+    for i in range(len(places)):
+        ends[places[i] + 1] += 1
+    n_rows = 0
+    for place in range(len(features)):
+        n_rows += ends[place + 1] > 0
+    rows, starts = np.empty(n_rows, np.int32), np.empty(n_rows + 1, np.int32)
+    starts[0] = 0
+    row = 0
+    for place in range(len(features)):
+        is_row = ends[place + 1] > 0
+        ends[place + 1] += ends[place]
+        if is_row:
+            rows[row] = features[place]
+            row += 1
+            starts[row] = ends[place + 1]
+    ordered_children, ordered_values = np.empty(len(places), np.uint8), np.empty_like(values)
+    for i in range(len(places)):
+        position = ends[places[i]]
+        ends[places[i]] += 1
+        ordered_children[position], ordered_values[position] = children[i], values[i]
+    return rows, starts, ordered_children, ordered_values, bias

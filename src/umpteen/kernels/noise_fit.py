@@ -2,7 +2,7 @@
 
 A node's objective (Eq. 8 with the regulariser) is the sum over its samples of
 log sigmoid(+-(w.z + b)), + where the sample's class goes right, - where it goes left, less
-regularizer * (|w|^2 + b^2). `theta` is w with b as its last entry.
+regularizer * (|w|^2 + b^2). `theta` is w with b as its last entry. `noise_newton` has the algebra.
 """
 
 from typing import NamedTuple
@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from umpteen.kernels.compiling import inlined, kernel
+from umpteen.kernels.noise_newton import ascend, evaluate, solve
+from umpteen.kernels.noise_start import along_largest
 from umpteen.kernels.sorting import stable_order
 
-_MOST_STEPS = 100  # of Newton; about seven are taken
-_MOST_HALVINGS = 40
-_TOLERANCE = 1e-12  # of the objective: what another step could gain
+_SMALL = 0.01  # of the objective: a Newton step that gains less does not overshoot
 
 
 class ClassSamples(NamedTuple):
@@ -37,21 +37,28 @@ def class_sums(rows, start):
     return sums
 
 
+class Effort(NamedTuple):
+    """How exactly a node is fitted."""
+
+    max_rounds: int  # of alternation
+    tolerance: float  # of the objective: what another Newton step could gain
+    most_rows: int  # of a node, by which it is fitted if it has more
+
+
 @kernel
-def fit_nodes(samples, order, bounds, regularizer, max_rounds):
+def fit_nodes(samples, order, bounds, regularizer, effort):
     """Fit nodes that stand side by side; node i has the classes `order[bounds[i]:bounds[i + 1]]`.
 
     Returns the classes with those that go left first, how many these are, `theta` of each node,
-    its log-likelihood (regulariser not counted), and its rounds of alternation. A node of one
-    class, which needs no model, sends it right with certainty.
+    and its rounds of alternation. A node of one class, which needs no model, sends it right with
+    certainty.
     """
     n_nodes, dim = len(bounds) - 1, samples.rows.shape[1]
     order, theta = order.copy(), np.empty(dim + 1)
     n_left = np.zeros(n_nodes, np.int64)
     thetas = np.zeros((n_nodes, dim + 1))
-    likelihoods = np.zeros(n_nodes)
     rounds = np.zeros(n_nodes, np.int32)
-    history = np.empty(2 * max_rounds + 1)
+    history = np.empty(2 * effort.max_rounds + 1)
     for node in range(n_nodes):
         first, n_classes = bounds[node], bounds[node + 1] - bounds[node]
         if n_classes == 1:
@@ -63,13 +70,10 @@ def fit_nodes(samples, order, bounds, regularizer, max_rounds):
         right = start_split(samples, classes)
         for j in range(dim + 1):
             theta[j] = 0.0
-        n_values = fit_node(samples, classes, right, theta, regularizer, max_rounds, history)
+        n_values = fit_node(samples, classes, right, theta, regularizer, effort, history)
         rounds[node] = (n_values + 1) // 2
-        squares = 0.0
         for j in range(dim + 1):
             thetas[node, j] = theta[j]
-            squares += theta[j] * theta[j]
-        likelihoods[node] = history[n_values - 1] + regularizer * squares
         place = first
         for side in (False, True):
             for i in range(n_classes):
@@ -78,7 +82,7 @@ def fit_nodes(samples, order, bounds, regularizer, max_rounds):
                     place += 1
             if not side:
                 n_left[node] = place - first
-    return order, n_left, thetas, likelihoods, rounds
+    return order, n_left, thetas, rounds
 
 
 @kernel
@@ -97,26 +101,85 @@ def decision_likelihood(samples, order, bounds, n_left, thetas):
 
 
 @inlined
-def fit_node(samples, classes, right, theta, regularizer, max_rounds, history):
+def fit_node(samples, classes, right, theta, regularizer, effort, history):
     """Alternate Newton ascent on `theta` and the best split `right`, both in place.
 
     Stops when the split is the best one for its own `theta`, or after `max_rounds` ascents (one
-    leaves the split as it is). `history` gets the objective after each half round: it never
-    decreases. Returns how many there are.
+    leaves the split as it is). `history` gets the objective after each half round, which never
+    decreases if all rows are taken. Returns how many there are. A split takes no pass over the
+    rows: the value, its gradient and its Hessian do not depend on it. The last step is small, and
+    taken without a look at where it leads.
     """
-    n_values = 0
-    for round_ in range(max_rounds):
-        objective = ascend(samples, classes, right, theta, regularizer)
+    size = len(theta)
+    rows, places, weight = node_rows(samples, classes, effort.most_rows)
+    slope, hessian, target = np.empty(size), np.empty((size, size)), np.empty(size)
+    value = evaluate(rows, weight, theta, regularizer, slope, hessian)
+    n_values, objective = 0, value
+    for round_ in range(effort.max_rounds):
+        aim(rows, places, weight, right, target)
+        value = ascend(
+            rows, weight, target, theta, regularizer, effort.tolerance, value, slope, hessian
+        )
+        objective = value
+        for j in range(size):
+            objective += target[j] * theta[j]
         history[n_values] = objective
         n_values += 1
-        if round_ == max_rounds - 1:
+        if round_ == effort.max_rounds - 1:
             break
         gain = split(gains(samples, classes, theta), right)
-        if gain <= _TOLERANCE * (1 + abs(objective)):
+        if gain <= effort.tolerance * (1 + abs(objective)):
             break
         history[n_values] = objective + gain
         n_values += 1
+    aim(rows, places, weight, right, target)
+    for j in range(size):
+        target[j] += slope[j]
+    step, gain = solve(hessian, target, np.empty((size, size))), 0.0
+    for j in range(size):
+        gain += step[j] * target[j]
+    if gain <= _SMALL * (1 + abs(objective)):
+        for j in range(size):
+            theta[j] += step[j]
     return n_values
+
+
+@inlined
+def node_rows(samples, classes, most):
+    """Return rows of some classes, the place of each one's class, and how often each counts.
+
+    Of more than `most` rows, every second is taken, or third and so on, in the order of classes: a
+    class keeps its share.
+    """
+    n_rows = 0
+    for i in range(len(classes)):
+        n_rows += samples.start[classes[i] + 1] - samples.start[classes[i]]
+    every = max(1, (n_rows + most - 1) // most)
+    n_taken = (n_rows + every - 1) // every
+    rows = np.empty((n_taken, samples.rows.shape[1]), samples.rows.dtype)
+    places = np.empty(n_taken, np.int64)
+    passed, taken = 0, 0
+    for i in range(len(classes)):
+        first, last = samples.start[classes[i]], samples.start[classes[i] + 1]
+        for row in range(first + -passed % every, last, every):
+            for j in range(rows.shape[1]):
+                rows[taken, j] = samples.rows[row, j]
+            places[taken] = i
+            taken += 1
+        passed += last - first
+    return rows, places, n_rows / max(n_taken, 1)
+
+
+@inlined
+def aim(rows, places, weight, right, target):
+    """Fill `target`: half the sum of (z, 1) over rows that go right, less that of the others."""
+    for j in range(len(target)):
+        target[j] = 0.0
+    for i in range(len(rows)):
+        sign = 0.5 * weight if right[places[i]] else -0.5 * weight
+        for j in range(len(target) - 1):
+            target[j] += sign * rows[i, j]
+        target[-1] += sign
 
 
 @inlined
@@ -139,40 +202,16 @@ def start_split(samples, classes):
             centre[j] += samples.sums[label, j]
     for j in range(dim):
         centre[j] /= max(total, 1)
-    means, spread = np.zeros((len(classes), dim)), np.zeros((dim, dim))
+    means, roots = np.zeros((len(classes), dim)), np.zeros(len(classes))
     for i in range(len(classes)):
         label = classes[i]
         size = samples.start[label + 1] - samples.start[label]
+        roots[i] = np.sqrt(size)
         if size > 0:
             for j in range(dim):
                 means[i, j] = samples.sums[label, j] / size - centre[j]
-            for j in range(dim):
-                scaled = size * means[i, j]
-                for k in range(dim):
-                    spread[j, k] += scaled * means[i, k]
-    direction, along = dominant_direction(spread), np.zeros(len(classes))
-    for i in range(len(classes)):
-        for j in range(dim):
-            along[i] += means[i, j] * direction[j]
-    split(along, right)
+    split(along_largest(means, roots), right)
     return right
-
-
-@inlined
-def dominant_direction(spread):
-    """Return the eigenvector of the largest eigenvalue, its largest entry positive."""
-    dim = len(spread)
-    direction = np.zeros(dim)
-    if dim > 0:
-        _, vectors = np.linalg.eigh(spread)
-        largest = 0
-        for j in range(1, dim):
-            if abs(vectors[j, dim - 1]) > abs(vectors[largest, dim - 1]):
-                largest = j
-        sign = -1.0 if vectors[largest, dim - 1] < 0 else 1.0
-        for j in range(dim):
-            direction[j] = sign * vectors[j, dim - 1]
-    return direction
 
 
 @inlined
@@ -212,104 +251,3 @@ def split(gain_of, right):
         for i in range(n):
             right[i] = better[i]
     return max(improvement, 0.0)
-
-
-@kernel
-def ascend(samples, classes, right, theta, regularizer):
-    """Ascend by Newton steps on `theta`, each halved until it gains; return the objective.
-
-    O(samples * dim^2) per step.
-    """
-    size = len(theta)
-    gradient, trial_gradient = np.zeros(size), np.zeros(size)
-    hessian, trial_hessian = np.zeros((size, size)), np.zeros((size, size))
-    moved = np.empty(size)
-    objective = evaluate(samples, classes, right, theta, regularizer, gradient, hessian)
-    for _ in range(_MOST_STEPS):
-        step, gain = solve(hessian, gradient), 0.0
-        for j in range(size):
-            gain += step[j] * gradient[j]
-        if gain <= 2 * _TOLERANCE * (1 + abs(objective)):
-            break
-        improved = False
-        for _ in range(_MOST_HALVINGS):
-            for j in range(size):
-                moved[j] = theta[j] + step[j]
-            trial = evaluate(
-                samples, classes, right, moved, regularizer, trial_gradient, trial_hessian
-            )
-            if trial > objective:
-                improved = True
-                break
-            for j in range(size):
-                step[j] *= 0.5
-        if not improved:
-            break
-        for j in range(size):
-            theta[j] = moved[j]
-        objective = trial
-        gradient, trial_gradient = trial_gradient, gradient
-        hessian, trial_hessian = trial_hessian, hessian
-    return objective
-
-
-@kernel
-def evaluate(samples, classes, right, theta, regularizer, gradient, hessian):
-    """Return the objective; fill its gradient and the lower half of the *negative* Hessian."""
-    dim = len(theta) - 1
-    squares, sample = 0.0, np.ones(dim + 1)
-    for j in range(dim + 1):
-        squares += theta[j] * theta[j]
-        gradient[j] = -2 * regularizer * theta[j]
-        for k in range(j + 1):
-            hessian[j, k] = 0.0
-    objective = -regularizer * squares
-    for i in range(len(classes)):
-        for row in range(samples.start[classes[i]], samples.start[classes[i] + 1]):
-            score = theta[dim]
-            for j in range(dim):
-                sample[j] = samples.rows[row, j]
-                score += theta[j] * sample[j]
-            odds = np.exp(-abs(score))
-            sure, unsure = 1 / (1 + odds), odds / (1 + odds)
-            agrees = right[i] == (score > 0)
-            objective -= np.log1p(odds) + (0.0 if agrees else abs(score))
-            residual = unsure if agrees else sure
-            if not right[i]:
-                residual = -residual
-            curvature = sure * unsure
-            for j in range(dim + 1):
-                gradient[j] += residual * sample[j]
-                scaled = curvature * sample[j]
-                for k in range(j + 1):
-                    hessian[j, k] += scaled * sample[k]
-    for j in range(dim + 1):
-        hessian[j, j] += 2 * regularizer
-    return objective
-
-
-@inlined
-def solve(matrix, vector):
-    """Return the solution for a positive definite matrix, given by its lower half (overwritten).
-
-    Cholesky by hand: for so few rows a call of LAPACK takes longer than the work.
-    """
-    n = len(vector)
-    solution = np.empty(n)
-    for j in range(n):
-        solution[j] = vector[j]
-    for j in range(n):
-        for k in range(j):
-            solution[j] -= matrix[j, k] * solution[k]
-            matrix[j, j] -= matrix[j, k] ** 2
-        matrix[j, j] = np.sqrt(matrix[j, j])
-        solution[j] /= matrix[j, j]
-        for i in range(j + 1, n):
-            for k in range(j):
-                matrix[i, j] -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] /= matrix[j, j]
-    for j in range(n - 1, -1, -1):
-        for i in range(j + 1, n):
-            solution[j] -= matrix[i, j] * solution[i]
-        solution[j] /= matrix[j, j]
-    return solution

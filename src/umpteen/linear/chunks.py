@@ -1,6 +1,6 @@
 """The weights of a tree in chunks, each with a few children of one node."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from umpteen.kernels.simd import WIDTH
 from umpteen.linear.tree import FloatArray, IntArray, LongArray, Tree
+from umpteen.memory import release_freed
 from umpteen.trees import Hierarchy
 
 _MOST_32 = 2**31 - 1  # a larger tree has offsets of 64 bits
@@ -67,30 +68,41 @@ def plan_chunks(first_child: IntArray) -> ChunkPlan:
     return ChunkPlan(*(each.astype(np.int32) for each in (node_chunk, chunk_child, chunk_node)))
 
 
-def join(hierarchy: Hierarchy, node_chunk: IntArray, chunks: Sequence[Packed]) -> Tree:
-    """Return one tree out of chunks in the order of their children, `node_chunk` by node."""
-    offsets = [
-        _offsets([len(getattr(chunk, name)) for chunk in chunks])
-        for name in ("feature", "child", "buckets")
-    ]
+def join(hierarchy: Hierarchy, node_chunk: IntArray, chunks: Iterable[Packed]) -> Tree:
+    """Return one tree out of chunks in the order of their children, `node_chunk` by node.
+
+    If nobody else holds the chunks, each kind of array is freed as soon as it is copied.
+    """
+
+    def joined(name: str) -> Any:
+        whole = np.concatenate(arrays.pop(name))
+        release_freed()
+        return whole
+
+    columns = (list(column) for column in zip(*chunks, strict=True))
+    arrays: dict[str, list[Any]] = dict(zip(Packed._fields, columns, strict=True))
+    offsets = [_offsets(list(map(len, arrays[name]))) for name in ("feature", "child", "buckets")]
     kind: Any = np.int64 if max(each[-1] for each in offsets) > _MOST_32 else np.int32
     rows, entries, buckets = (each.astype(kind) for each in offsets)
-    entry = [chunk.entry[:-1] + first for chunk, first in zip(chunks, entries, strict=False)]
-    within = [chunk.buckets + first for chunk, first in zip(chunks, rows, strict=False)]
+    arrays["entry"] = [
+        own[:-1] + first for own, first in zip(arrays["entry"], entries, strict=False)
+    ]
+    arrays["entry"].append(entries[-1:])
+    arrays["buckets"] = [own + first for own, first in zip(arrays["buckets"], rows, strict=False)]
     return Tree(
         hierarchy=hierarchy,
         node_chunk=node_chunk,
-        chunk_child=_ends([len(chunk.bias) for chunk in chunks]) + np.int32(1),
+        chunk_child=_ends(list(map(len, arrays["bias"]))) + np.int32(1),
         chunk_row=rows,
         chunk_bucket=buckets,
-        chunk_shift=np.array([chunk.shift for chunk in chunks], np.int32),
-        chunk_scale=np.array([chunk.scale for chunk in chunks], np.float32),
-        buckets=np.concatenate(within).astype(kind),
-        feature=np.concatenate([chunk.feature for chunk in chunks]),
-        entry=np.append(np.concatenate(entry), entries[-1]).astype(kind),
-        child=np.concatenate([chunk.child for chunk in chunks]),
-        weight=np.concatenate([chunk.weight for chunk in chunks]),
-        bias=np.concatenate([chunk.bias for chunk in chunks]),
+        chunk_shift=np.array(arrays["shift"], np.int32),
+        chunk_scale=np.array(arrays["scale"], np.float32),
+        buckets=joined("buckets").astype(kind, copy=False),
+        entry=joined("entry").astype(kind, copy=False),
+        feature=joined("feature"),
+        child=joined("child"),
+        weight=joined("weight"),
+        bias=joined("bias"),
         log_trust=np.zeros(len(hierarchy.label_order), np.float32),
     )
 

@@ -1,22 +1,23 @@
 """What the labels' own features add to a score: their cosine to the sample, and more."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags, vstack
 from sklearn.preprocessing import normalize
 
-from umpteen import parallel
 from umpteen.errors import FeaturesError, ModelCorruptError
 from umpteen.kernels.blending import blend, join_evidence
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.nearest import merge_nearest
 from umpteen.kernels.topk import frozen_csr, sparse_topk
 from umpteen.linear.search import Answer
 from umpteen.linear.text_ranker import TextRanker
+from umpteen.sharding import OnRows, Sharded, over_blocks
 from umpteen.storage import Offsets, Shape, Sizes, Within, storable
 from umpteen.validation import Features, check_describes, check_features
 
@@ -61,12 +62,12 @@ class LabelTexts:
     its name.
     """
 
-    features: Annotated[csr_matrix, Shape("labels", "features")]
+    features: Annotated[csr_matrix, Shape("labels", "features"), Within(-2, 2)]  # of length 1
     counts: Annotated[IntArray, Shape("labels"), Within(0, 2**62)]
     weight: Annotated[float, Within(0, 1e9)] = 0.0
     n_candidates: Annotated[int, Within(1, 100_000)] = 100
     ranker: TextRanker | None = None
-    names: Annotated[csr_matrix, Shape("names", "features")] | None = None
+    names: Annotated[csr_matrix, Shape("names", "features"), Within(-2, 2)] | None = None
     name_starts: Annotated[IntArray, Shape("labels + 1"), Offsets("names")] | None = None
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
@@ -133,14 +134,15 @@ class LabelTexts:
     @cached_property
     def _log_counts(self) -> npt.NDArray[np.float32]:
         """Of labels without samples as of those with one: rankers learn from the latter."""
-        return np.log1p(np.maximum(self.counts, 1)).astype(np.float32)
+        logarithms = np.log1p(np.maximum(self.counts, 1)).astype(np.float32)
+        return frozen(logarithms)  # type: ignore[no-any-return]
 
     @cached_property
     def _named(self) -> tuple[Any, npt.NDArray[np.int64]]:
         """Names, and where those of each label begin."""
         if self.names is None or self.name_starts is None:
-            return frozen_csr(self.features), np.arange(self.features.shape[0] + 1)
-        return frozen_csr(self.names), np.asarray(self.name_starts)
+            return frozen_csr(self.features), frozen(np.arange(self.features.shape[0] + 1))
+        return frozen_csr(self.names), frozen(np.asarray(self.name_starts))
 
     @cached_property
     def _owners(self) -> npt.NDArray[np.int32]:
@@ -161,58 +163,43 @@ class LabelTexts:
         """
         if not self.is_used or X.shape[0] == 0:
             return best[0][:, :k], best[1][:, :k]
-        labels = frozen_csr(self.features)
-
-        def rows(block: slice, samples: Any, near: Labels) -> Answer:
-            if self.ranker is None:
-                return blend(  # type: ignore[no-any-return]
-                    samples, labels, best[0][block], best[1][block], near,
-                    np.float32(self.weight), k, X.shape[1],
-                )  # fmt: skip
-            found, evidence = self._join(samples, labels, best, block, near)
-            n_best = k if k <= _N_RANKED else found.shape[1]
-            ranked = merge_nearest(found, self.ranker.probabilities(evidence), n_best)
-            others = best[0][block, _N_RANKED:], best[1][block, _N_RANKED:]
-            return _with_others(ranked, others, k)
-
-        blocks = self._blocks(X, rows, n_jobs, near)
-        return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+        tables = best if near is None else (*best, near)
+        return _stacked(self._over_blocks(_combined, X, n_jobs, tables, k))
 
     def evidence(self, X: csr_matrix, best: Answer, near: Labels, n_jobs: int | None) -> Answer:
-        """Return the candidates of samples, and what speaks for each (see `join_evidence`)."""
-        labels = frozen_csr(self.features)
-
-        def rows(block: slice, samples: Any, near: Labels) -> Answer:
-            return self._join(samples, labels, best, block, near)
-
-        blocks = self._blocks(X, rows, n_jobs, near)
-        return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
+        """Return the candidates of samples, and the evidence for each (see `join_evidence`)."""
+        return _stacked(self._over_blocks(_evidence, X, n_jobs, (*best, near)))
 
     def nearest(self, X: csr_matrix, n_jobs: int | None) -> Labels:
         """Return the labels whose names are nearest to samples, -1 for none."""
-        return np.concatenate(self._blocks(X, lambda block, samples, near: near, n_jobs))
+        return np.concatenate(self._over_blocks(_nearest, X, n_jobs, ()))
 
-    def _join(self, samples: Any, labels: Any, best: Answer, block: slice, near: Any) -> Answer:
+    def _over_blocks(
+        self, function: Any, X: csr_matrix, n_jobs: int | None, tables: tuple[Any, ...], *more: Any
+    ) -> list[Any]:
+        """Return the results of a function of blocks of samples and the same rows of tables."""
+        shared = (Sharded(X, *tables), self, *more)
+        if len(tables) < 3:
+            _ = self.postings  # so that threads do not each derive them
+        return over_blocks(function, X.shape[0], _BLOCK, shared, n_jobs=n_jobs)
+
+    def _near(self, samples: Any) -> Labels:
+        postings = self.postings
+        found, _ = sparse_topk(samples, frozen_csr(postings), postings.shape[1], self.n_asked)
+        near: Labels = self._owners[found]
+        return near
+
+    def _joined(self, samples: Any, best: Answer, near: Labels) -> Answer:
         names, starts = self._named
+        first = (each[:, :_N_RANKED] for each in (*best, near))
         return join_evidence(  # type: ignore[no-any-return]
-            samples, labels, names, starts, best[0][block, :_N_RANKED], best[1][block, :_N_RANKED],
-            near[:, :_N_RANKED], self._log_counts, self.features.shape[1],
+            samples, frozen_csr(self.features), names, starts, *first, self._log_counts,
+            self.features.shape[1],
         )  # fmt: skip
 
-    def _blocks(
-        self, X: csr_matrix, rows: Any, n_jobs: int | None, near: Labels | None = None
-    ) -> list[Any]:
-        postings, unit = frozen_csr(self.postings), csr_matrix(normalize(X))
-
-        def block_at(first: int) -> Any:
-            block = slice(first, first + _BLOCK)
-            samples = frozen_csr(unit[block])
-            if near is not None:
-                return rows(block, samples, near[block])
-            found, _ = sparse_topk(samples, postings, self.postings.shape[1], self.n_asked)
-            return rows(block, samples, self._owners[found])
-
-        return parallel.run(block_at, range(0, X.shape[0], _BLOCK), n_jobs=n_jobs)
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies hold what was learned, and derive the rest again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def cosine(self, x: csr_matrix, label: int) -> float:
         """Return the similarity of one sample and one label."""
@@ -226,6 +213,48 @@ class LabelTexts:
         has = np.isin(rows.indices, x.indices)
         of_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         return float(np.bincount(of_row, has * rows.data**2, minlength=1).max())
+
+
+class _Rows(NamedTuple):
+    """Some samples as unit rows, what a tree found for them, and labels with near names."""
+
+    samples: Any
+    best: Answer
+    near: Labels
+
+    @classmethod
+    def of(cls, task: OnRows, sharded: Sharded, texts: LabelTexts) -> "_Rows":
+        (X, *tables), places = sharded.at(task.rows)
+        rows = slice(places.start, places.stop)
+        samples = frozen_csr(csr_matrix(normalize(X[rows])))
+        own = frozen(tuple(table[rows] for table in tables))
+        near = own[2] if len(own) > 2 else frozen(texts._near(samples))
+        return cls(samples, own[:2], near)
+
+
+def _nearest(task: OnRows, sharded: Sharded, texts: LabelTexts) -> Labels:
+    return _Rows.of(task, sharded, texts).near
+
+
+def _evidence(task: OnRows, sharded: Sharded, texts: LabelTexts) -> Answer:
+    return texts._joined(*_Rows.of(task, sharded, texts))
+
+
+def _combined(task: OnRows, sharded: Sharded, texts: LabelTexts, k: int) -> Answer:
+    samples, best, near = _Rows.of(task, sharded, texts)
+    if texts.ranker is None:
+        return blend(  # type: ignore[no-any-return]
+            samples, frozen_csr(texts.features), *best, near, np.float32(texts.weight), k,
+            texts.features.shape[1],
+        )  # fmt: skip
+    found, evidence = texts._joined(samples, best, near)
+    n_best = k if k <= _N_RANKED else found.shape[1]
+    ranked = merge_nearest(found, texts.ranker.probabilities(evidence), n_best)
+    return _with_others(ranked, (best[0][:, _N_RANKED:], best[1][:, _N_RANKED:]), k)
+
+
+def _stacked(blocks: list[Answer]) -> Answer:
+    return np.concatenate([a for a, _ in blocks]), np.concatenate([b for _, b in blocks])
 
 
 def _check_starts(starts: Any, n_labels: int, n_names: int) -> IntArray:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from umpteen import scratch
 from umpteen.base import Estimates, ExplainsByWeights, LearnsRoughly, MatchesLabelNames, TopK
 from umpteen.linear.chunks import plan_chunks
 from umpteen.linear.explanation import Explanation, explain_label, explain_newcomer, keywords
@@ -223,7 +224,7 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
         texts = trial._check_label_features(label_features, label_names, Y)
         X, k = as_csr(X), min(check_k(k), trial.n_labels_)
         seeds = check_random_state(self.random_state).randint(_ANY_NUMBER, size=self.n_trees)
-        rest = X[~split], Y[~split]
+        rest = as_csr(scratch.rows_at(X, ~split)), Y[~split]
         trial.trees_ = [trial._fit_tree(*rest, texts, int(seed), None)[0] for seed in seeds]
         trial.newcomers_, trial.label_texts_ = None, texts
         if texts is None or self._used_recipe().label_text_weight != "auto":
@@ -299,20 +300,18 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
         It is regularised more and trained for less time. In `Eagle`, it ranks the samples of a
         group better, in a fifth of the time (benchmarks/results/aggregated_choices.md).
         """
-        rough: Self = clone(self)
-        tolerance = max(_ROUGH_TOLERANCE, rough.get_params()["recipe__tolerance"])
-        return rough.set_params(
+        return clone(self).set_params(  # type: ignore[no-any-return]
             cost=_ROUGH_COST * (1.0 if isinstance(self.cost, str) else self.cost),
-            recipe__tolerance=tolerance, recipe__hard_negatives=0, recipe__trust=False,
+            recipe__tolerance=max(_ROUGH_TOLERANCE, self._used_recipe().tolerance),
+            recipe__hard_negatives=0, recipe__trust=False,
         )  # fmt: skip
 
     def estimate(self, X: Any, Y: Any) -> Estimate:
         """Estimate memory, model size and time of `fit(X, Y)` from training a few of its nodes."""
         X, Y = self._check_fit_input(X, Y)
-        X = as_csr(X)
-        rows = label_representation(X, Y)
+        rows = label_representation(as_csr(X), Y, n_jobs=self.n_jobs)
         return estimate_fit(
-            X, Y, rows, lambda rows: self._grow(rows, Y, 0), self._solver(0), self.n_trees,
+            as_csr(X), Y, rows, lambda rows: self._grow(rows, Y, 0), self._solver(0), self.n_trees,
             self.n_jobs,
         )  # fmt: skip
 
@@ -338,8 +337,7 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
         best = search_trees(self.trees_, X, k, search)
         if self.newcomers_ is None:
             return best
-        more = search_newcomers(self.newcomers_, self.trees_[0], X, k, search)
-        return merged(best, more)
+        return merged(best, search_newcomers(self.newcomers_, self.trees_[0], X, k, search))
 
     def _fit_tree(
         self, X: csr_matrix, Y: csr_matrix, texts: LabelTexts | None, seed: int,
@@ -347,9 +345,10 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
     ) -> tuple[Tree, Tree | None]:  # fmt: skip
         features = None if texts is None else texts.features
         recipe = self._used_recipe()
-        hierarchy = self._grow(
-            label_representation(X, Y, features, recipe.label_text_share), Y, seed
-        )  # without a name, so that training has the memory
+        hierarchy = self._grow(  # of rows without a name, so that training has the memory
+            label_representation(X, Y, features, recipe.label_text_share, n_jobs=self.n_jobs),
+            Y, seed,
+        )  # fmt: skip
         n_chunks = len(plan_chunks(hierarchy.first_child).chunk_node)
         with progress_bar("Training", n_chunks, self.verbose) as bar:
             tree, trial = train_tree(
@@ -382,17 +381,9 @@ class LabelTree(MatchesLabelNames, ExplainsByWeights, LearnsRoughly, Estimates, 
 
     def _solver(self, seed: int, negative_weight: float = 1.0) -> Solver:
         recipe = self._used_recipe()
-        return Solver(
-            logistic=recipe.loss == "logistic",
-            cost=negative_weight * (1.0 if isinstance(self.cost, str) else float(self.cost)),
-            positive_weight=float(self.positive_weight / negative_weight),
-            tolerance=float(recipe.tolerance),
-            max_epochs=int(recipe.max_epochs),
-            prune=float(self.prune),
-            hard_negatives=int(recipe.hard_negatives),
-            upper_samples=recipe.upper_samples,
-            seed=seed,
-        )
+        cost = negative_weight * (1.0 if isinstance(self.cost, str) else float(self.cost))
+        positive_weight = float(self.positive_weight / negative_weight)
+        return Solver.of(recipe, cost, positive_weight, float(self.prune), seed)
 
     def _check_label_features(
         self, label_features: Any, names: NameFeatures | None, Y: csr_matrix

@@ -17,6 +17,7 @@ from umpteen.trees import Hierarchy
 
 _CHUNKS_TRIED = 16  # per layer
 _BYTES_PER_WEIGHT, _BYTES_PER_ROW = 3, 14  # of the model: see `Tree`
+_BYTES_PER_KEPT = 14  # of a weight in training, until a chunk is in order
 _BYTES_PER_VALUE = 8  # of a sparse matrix: a number and its index
 _SENDING = 1.3  # time to send training samples down the tree, on top of training
 _SEARCH_BLOCK = 16_000_000  # bytes per thread while training samples are sent down the tree
@@ -84,7 +85,7 @@ class _Trial:
 def _layers(
     Y: csr_matrix, hierarchy: Hierarchy
 ) -> list[tuple[range, csr_matrix, csc_matrix | None]]:
-    members = memberships(Y, hierarchy)
+    members = list(memberships(Y, hierarchy))
     above = [None, *(csc_matrix(member) for member in members[:-1])]
     return list(zip(hierarchy.layers(), members, above, strict=True))
 
@@ -144,7 +145,7 @@ def _size(chunk: Chunk) -> int:
 def _working(X: csr_matrix, rows: npt.NDArray[np.int32], chunk: Chunk) -> int:
     values = int((X.indptr[rows + 1] - X.indptr[rows]).sum()) + len(rows)
     n_features = min(values, X.shape[1])
-    weights = -(-len(chunk.bias) // WIDTH) * WIDTH * 4 * n_features
+    weights = WIDTH * 4 * n_features + _BYTES_PER_KEPT * len(chunk.weight)
     return _BYTES_PER_VALUE * values + 2 * 4 * WIDTH * len(rows) + weights
 
 

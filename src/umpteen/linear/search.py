@@ -15,7 +15,8 @@ from umpteen.linear.chunks import upper_view
 from umpteen.linear.tree import Tree
 from umpteen.sharding import OnRows, Sharded
 
-_BLOCK_CELLS = 4_000_000  # candidates kept at a time per thread: 16 MB
+_BLOCK_CELLS = 4_000_000  # scores of candidates kept at a time per thread: 16 MB
+_BEAM_CELLS = 1_000_000  # of beams, and of scores in a beam search, per thread: 4 MB each
 _VOTES = 20  # labels that each tree of an ensemble names at least
 
 _LEAST_LOG = np.float32(-87)  # its exponential is the smallest normal float32
@@ -88,8 +89,8 @@ def search_tree(tree: Tree, X: csr_matrix, k: int, search: Search) -> Answer:
     if n == 0:
         return np.empty((0, k), np.int32), np.empty((0, k), np.float32)
     fair_share = -(-n // parallel.width(search.n_jobs))
-    at_root, below = tree.widths
-    size = max(1, min(_BLOCK_CELLS // max(at_root, search.beam_width * below), fair_share))
+    in_beam = min(search.beam_width, tree.hierarchy.n_nodes)
+    size = max(1, min(_BEAM_CELLS // (4 * in_beam + 2 * max(in_beam, k)), fair_share))
     blocks = [OnRows(range(first, min(first + size, n))) for first in range(0, n, size)]
     shared = (Sharded(X), tree, k, search)
     if len(blocks) == 1:
@@ -103,7 +104,7 @@ def _found(task: OnRows, sharded: Sharded, tree: Tree, k: int, search: Search) -
     (X,), rows = sharded.at(task.rows)
     return beam_search(  # type: ignore[no-any-return]
         *frozen_csr(X), X.shape[1], rows.start, rows.stop, tree.arrays, search.beam_width, k,
-        search.path_weight, search.logistic,
+        search.path_weight, search.logistic, _BEAM_CELLS,
     )  # fmt: skip
 
 

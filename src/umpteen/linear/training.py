@@ -1,5 +1,6 @@
 """Train all classifiers of a tree, chunk by chunk."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -15,6 +16,7 @@ from umpteen.kernels.simd import WIDTH
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear.chunks import (
     Chunk,
+    ChunkPlan,
     Packed,
     join,
     packed,
@@ -22,10 +24,13 @@ from umpteen.linear.chunks import (
     side_by_side,
     upper_hierarchy,
 )
+from umpteen.linear.recipe import TreeRecipe
 from umpteen.linear.search import Search, search_tree
 from umpteen.linear.tree import Tree
+from umpteen.memory import release_freed
 from umpteen.metrics.hits import found_in
 from umpteen.progress import Bar
+from umpteen.scratch import slices
 from umpteen.sharding import OnRows, Sharded
 from umpteen.trees import Hierarchy
 
@@ -45,6 +50,16 @@ class Solver:
     hard_negatives: int
     seed: int
     upper_samples: int | None = None
+
+    @classmethod
+    def of(
+        cls, recipe: TreeRecipe, cost: float, positive_weight: float, prune: float, seed: int
+    ) -> "Solver":
+        """Return how a recipe trains with these costs."""
+        return cls(
+            recipe.loss == "logistic", cost, positive_weight, float(recipe.tolerance),
+            int(recipe.max_epochs), prune, int(recipe.hard_negatives), seed, recipe.upper_samples,
+        )  # fmt: skip
 
 
 _ROUNDING = 1e-4  # rows of unit length in float32 are that long but for this
@@ -98,18 +113,29 @@ def train_tree(
     the layers above would send there among their best.
     """
     plan = plan_chunks(hierarchy.first_child)
-    trainer = ChunkTrainer(X, solver)
     later = np.zeros(X.shape[0], np.bool_) if validation is None else validation
-    chunks: list[Packed] = []
+    trial, chunks = _train_layers(X, Y, hierarchy, plan, solver, n_jobs, bar, later)
+    without = None if validation is None else join(hierarchy, plan.node_chunk, _emptied(trial))
+    trial.clear()  # these may be the same as `chunks`, whose memory the tree takes
+    return join(hierarchy, plan.node_chunk, _emptied(chunks)), without
+
+
+def _train_layers(
+    X: csr_matrix, Y: csr_matrix, hierarchy: Hierarchy, plan: ChunkPlan, solver: Solver,
+    n_jobs: int | None, bar: Bar, later: npt.NDArray[np.bool_],
+) -> tuple[list[Packed], list[Packed]]:  # fmt: skip
+    """Return all chunks in order: those without the samples that come `later`, and with them."""
+    trainer = ChunkTrainer(X, solver)
     trial: list[Packed] = []
-    reached = csr_matrix(np.ones((X.shape[0], 1), np.float32))
-    for nodes, member in zip(hierarchy.layers(), memberships(Y, hierarchy), strict=True):
-        if chunks and solver.hard_negatives:
-            above = join(
-                upper_hierarchy(hierarchy, nodes), plan.node_chunk[: nodes.start + 1], chunks
-            )
-            reached = reached + sent_to(above, X, solver, n_jobs)
-        samples = learned_from(reached, hierarchy, nodes, solver)
+    chunks: list[Packed] = []
+    members, member = memberships(Y, hierarchy), None
+    for nodes in hierarchy.layers():
+        samples = learned_from(
+            _reached(X, nodes, member, hierarchy, plan, chunks, solver, n_jobs),
+            hierarchy, nodes, solver,
+        )  # fmt: skip
+        member = next(members)
+        release_freed()
         tasks = [
             OnRows(samples[plan.chunk_node[chunk] - nodes.start], (*plan.bounds(chunk), chunk))
             for chunk in range(plan.node_chunk[nodes.start], plan.node_chunk[nodes.stop])
@@ -117,9 +143,32 @@ def train_tree(
         both = _train_chunks(tasks, Sharded(X, member, later), trainer, n_jobs, bar)
         trial += [each[0] for each in both]
         chunks += [each[1] for each in both]
-        reached = member[:, nodes.stop : nodes.stop + hierarchy.n_children(nodes)]
-    tree = join(hierarchy, plan.node_chunk, chunks)
-    return tree, None if validation is None else join(hierarchy, plan.node_chunk, trial)
+    return trial, chunks
+
+
+def _reached(
+    X: csr_matrix, nodes: range, member: csr_matrix | None, hierarchy: Hierarchy, plan: ChunkPlan,
+    chunks: list[Packed], solver: Solver, n_jobs: int | None,
+) -> csr_matrix:  # fmt: skip
+    """Return `(samples, nodes)` of a layer: those below a node, and those that are sent to it.
+
+    `member` is that of the layer above, and `chunks` are those of all layers above.
+    """
+    if member is None:
+        return csr_matrix(np.ones((X.shape[0], 1), np.float32))
+    below = member[:, nodes.start : nodes.stop]
+    if not solver.hard_negatives:
+        return below
+    node_chunk = plan.node_chunk[: nodes.start + 1]
+    above = join(upper_hierarchy(hierarchy, nodes), node_chunk, chunks)
+    return csr_matrix(below + sent_to(above, X, solver, n_jobs))
+
+
+def _emptied(chunks: list[Packed]) -> Iterator[Packed]:
+    """Yield all chunks in order, and leave none: `join` then frees what it has copied."""
+    chunks.reverse()
+    while chunks:
+        yield chunks.pop()
 
 
 def learned_from(
@@ -227,32 +276,35 @@ def sent_to(above: Tree, X: csr_matrix, solver: Solver, n_jobs: int | None) -> c
     """Return `(samples, nodes)`: the best few nodes of each sample by the layers above."""
     k = min(solver.hard_negatives, len(above.hierarchy.label_order))
     best, _ = search_tree(above, X, k, Search(2 * k, 1.0, solver.logistic, n_jobs))
-    rows, ranks = np.nonzero(best >= 0)
-    return _indicator(rows, best[rows, ranks], (X.shape[0], len(above.hierarchy.label_order)))
+    starts = np.arange(X.shape[0] + 1) * k
+    return _indicator(best.ravel(), starts, len(above.hierarchy.label_order))
 
 
-def memberships(Y: csr_matrix, hierarchy: Hierarchy) -> list[csr_matrix]:
-    """Return, for each layer, `(samples, tree numbers)`: in which children a sample has a label.
+def memberships(Y: csr_matrix, hierarchy: Hierarchy) -> Iterator[csr_matrix]:
+    """Yield, for each layer, `(samples, tree numbers)`: in which children a sample has a label.
 
     Columns are the tree's own numbers, so that the children of a node stand side by side.
     """
     place = np.full(Y.shape[1], -1, np.int32)
     place[hierarchy.label_order] = np.arange(len(hierarchy.label_order)) + hierarchy.n_nodes
     parents = hierarchy.parents()
-    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-    numbers = place[Y.indices]
-    rows, numbers = rows[numbers >= 0], numbers[numbers >= 0]
-    found = []
-    for _ in hierarchy.layers():
-        found.append(_indicator(rows, numbers, (Y.shape[0], len(parents))))
-        numbers = parents[numbers]
-    return found[::-1]
+    numbers = [place]  # of each label and of what is above it, -1 for a label that has no place
+    for _ in hierarchy.layers()[1:]:
+        numbers.append(np.where(place < 0, place, parents[numbers[-1]]))
+    while numbers:
+        yield _indicator(numbers.pop()[Y.indices], Y.indptr, len(parents))
 
 
 def _indicator(
-    rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], shape: tuple[int, int]
+    numbers: npt.NDArray[np.int32], starts: npt.NDArray[np.integer], n_columns: int
 ) -> csr_matrix:
-    matrix = csr_matrix((np.ones(len(rows), np.float32), (rows, numbers)), shape=shape)
+    """Return a matrix with the `numbers` of row i from `starts[i]` on; negative ones are none."""
+    kept = numbers >= 0
+    if not kept.all():
+        starts = np.concatenate([[0], np.cumsum(kept)])[starts]
+        numbers = numbers[kept]
+    ones = np.ones(len(numbers), np.float32)
+    matrix = csr_matrix((ones, numbers, starts.copy()), shape=(len(starts) - 1, n_columns))
     matrix.sum_duplicates()
     return matrix
 
@@ -260,7 +312,7 @@ def _indicator(
 def _typical_length(X: csr_matrix) -> float:
     """Root mean square length of the rows that have features; 1 if that is meant."""
     filled = np.count_nonzero(np.diff(X.indptr))
-    total = float(np.square(X.data, dtype=np.float64).sum())
+    total = sum(float(np.square(X.data[part], dtype=np.float64).sum()) for part in slices(X.nnz))
     length = float(np.sqrt(total / filled)) if total > 0 else 1.0
     return 1.0 if abs(length - 1) < _ROUNDING else length
 
@@ -269,4 +321,4 @@ def columns_of(matrix: csr_matrix) -> list[npt.NDArray[np.int32]]:
     """Return the rows of each column's entries, ascending."""
     columns = csc_matrix(matrix)
     columns.sort_indices()
-    return np.split(columns.indices.astype(np.int32), columns.indptr[1:-1])
+    return np.split(columns.indices.astype(np.int32, copy=False), columns.indptr[1:-1])

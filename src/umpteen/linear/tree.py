@@ -35,8 +35,8 @@ class Tree:
     entry: Annotated[IntArray | LongArray, Shape("rows + 1")]
     child: Annotated[npt.NDArray[np.uint8], Shape("entries")]
     weight: Annotated[npt.NDArray[np.int16], Shape("entries")]
-    bias: Annotated[FloatArray, Shape("children")]
-    log_trust: Annotated[FloatArray, Shape("placed")]
+    bias: Annotated[FloatArray, Shape("children"), Within(-1e30, 1e30)]
+    log_trust: Annotated[FloatArray, Shape("placed"), Within(-1e30, 1e-3)]  # at most 0
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: fields that do not fit one another."""

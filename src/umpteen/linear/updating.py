@@ -34,7 +34,7 @@ def add_labels(
     would not send their samples to one leaf. Similar new labels share a chunk. Their negatives are
     the samples that are most like their own, and some random ones.
     """
-    rows = label_representation(X, Y)
+    rows = label_representation(X, Y, n_jobs=n_jobs)
     columns = _similar(rows, solver.seed, n_jobs)
     shared = (ChunkTrainer(X, solver), X, Y, rows, solver.seed)
     chunks = parallel.map(_learned, columns, shared, n_jobs=n_jobs)

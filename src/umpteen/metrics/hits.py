@@ -13,7 +13,7 @@ from umpteen.base import TopK
 from umpteen.errors import LabelsError
 from umpteen.metrics.inputs import FloatArray, Ks, check_answers, check_ks, check_relevant
 
-_ROWS_PER_BLOCK = 1 << 16
+_ROWS_PER_BLOCK = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,10 +33,10 @@ class CascadeHead(CodedHead):
     So a sample costs `in_features * n_groups + n_candidates * group_size * hidden`. The tables
     still have one row per label.
 
-    `loss="bce"` takes any number of labels per sample: every head is trained by binary
-    cross-entropy over its candidates. These are the `n_candidates` best groups and, in training,
-    all true groups. `loss="softmax"` takes one class per sample: cross-entropy over groups, then
-    within the true group, so that scores are probabilities of classes.
+    `loss="softmax"` takes one class per sample: cross-entropy over groups, then within the true
+    group, so that scores are probabilities of classes. `loss="bce"` takes any number of labels per
+    sample: every head is trained by binary cross-entropy over its candidates. These are the
+    `n_candidates` best groups and, in training, all true groups.
 
     A score of `topk` is the logarithm of the product of the scores of a label and of its groups.
     Each head keeps `n_candidates` groups; if these are all groups, all labels are compared. If
@@ -59,7 +59,7 @@ class CascadeHead(CodedHead):
         code: LabelCode | None = None,
         n_candidates: int = 10,
         hidden: int = 256,
-        loss: str = "bce",
+        loss: str = "softmax",
         bias: bool = True,
         sparse: bool = False,
     ) -> None:
@@ -69,7 +69,7 @@ class CascadeHead(CodedHead):
             raise ParameterError(
                 f"a cascade needs 2 heads or more, but lengths are {self.code.lengths}"
             )
-        check_choice(loss, "loss", ("bce", "softmax"))
+        check_choice(loss, "loss", ("softmax", "bce"))
         self.loss_name = loss
         self.n_candidates = check_k(n_candidates, "n_candidates")
         check_k(hidden, "hidden")

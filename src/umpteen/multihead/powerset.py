@@ -15,6 +15,7 @@ from umpteen.errors import ParameterError
 from umpteen.multihead.merging import best_codes
 from umpteen.neural import Targets
 from umpteen.neural.frequencies import frequencies_of, set_bias
+from umpteen.neural.head import checked_scores
 from umpteen.neural.losses import cross_entropy
 from umpteen.neural.settled import SettledHead
 from umpteen.neural.sizes import check_room, check_sizes
@@ -140,7 +141,7 @@ class PowersetHead(SettledHead):
         ones by their digits.
         """
         digits, scores = best_codes(self._log_proba(self._rows(features)), check_k(k))
-        return self.code.members(digits), scores.to(features.dtype)
+        return self.code.members(digits), checked_scores(scores.to(features.dtype))
 
     def _log_proba(self, features: Tensor) -> list[Tensor]:
         heads = self.linear(features).double().split(self.code.lengths, dim=1)

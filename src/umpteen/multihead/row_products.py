@@ -41,7 +41,7 @@ class _InChunks(Function):
         ctx.sparse = sparse
         products = queries.new_empty(nodes.shape)
         for some, rows, out in _chunks(queries.shape[1], samples, nodes, products):
-            torch.bmm(table[rows], queries[some][:, :, None], out=out[:, :, None])
+            torch.bmm(_copied(table, rows), queries[some][:, :, None], out=out[:, :, None])
         return products
 
     @staticmethod
@@ -52,7 +52,8 @@ class _InChunks(Function):
         of_rows = queries.new_empty(*nodes.shape, queries.shape[1])
         chunks = _chunks(queries.shape[1], samples, nodes, gradients[0], of_rows)
         for some, rows, gradient, out in chunks:
-            of_queries.index_add_(0, some, torch.bmm(gradient[:, None], table[rows])[:, 0])
+            products = torch.bmm(gradient[:, None], _copied(table, rows))
+            of_queries.index_add_(0, some, products[:, 0])
             torch.mul(gradient[:, :, None], queries[some][:, None], out=out)
         flat, values = nodes.flatten(), of_rows.flatten(0, 1)
         if ctx.sparse:
@@ -62,6 +63,11 @@ class _InChunks(Function):
         else:
             of_table = torch.zeros_like(table).index_add_(0, flat, values)
         return of_queries, of_table, None, None, None
+
+
+def _copied(table: Tensor, rows: Tensor) -> Tensor:
+    """Return `table[rows]`; an embedding copies whole rows, an index value by value."""
+    return functional.embedding(rows, table)
 
 
 def _chunks(hidden: int, *tensors: Tensor) -> Any:

@@ -126,14 +126,16 @@ class SamplingHead(CodedHead, LogitHead):
         return split.bce() / max(1, split.n_columns)
 
     def init_bias(self, counts: Any, n_samples: int | None = None) -> Self:
-        """Set the biases to the log-odds of the labels' frequencies; return the head itself.
+        """Set the biases by the labels' frequencies, but not in a softmax over shared groups.
 
-        This has an effect only with `loss="bce"`. In a softmax over shared groups, frequent labels
-        are also more often negatives, so initial biases would have to be unlearned.
+        There, frequent labels are also more often negatives, so initial biases would have to be
+        unlearned. With groups of its own, each sample has such negatives as often as others.
+        Return the head itself.
         """
-        if self.bias is not None and self.loss_name == "bce":
+        if self.bias is not None and (self.loss_name == "bce" or self.sampling == "own"):
             frequencies = frequencies_of(counts, n_samples, self.n_labels)
-            set_bias(self.bias.weight, frequencies.logit())
+            own = frequencies.logit() if self.loss_name == "bce" else frequencies.log()
+            set_bias(self.bias.weight, own)
         return self
 
     @property
@@ -152,12 +154,12 @@ class SamplingHead(CodedHead, LogitHead):
         return self.best_of(features, k)
 
     def _logits(self, features: Tensor, rows: Tensor) -> Tensor:
-        """Of all samples with the same rows of the table, `(n, m)`."""
+        """Return the logits of all samples with the same rows of the table, `(n, m)`."""
         logits = precise(features @ self.table(rows).T)
         return logits if self.bias is None else logits + self.bias(rows)[:, 0]
 
     def _row_logits(self, features: Tensor, samples: Tensor, rows: Tensor) -> Tensor:
-        """Of some samples, each with its own rows of the table, `(pairs, m)` like `rows`."""
+        """Return logits of samples, each with rows of its own, `(pairs, m)` like `rows`."""
         logits = row_products(features, self.table.weight, samples, rows, sparse=self.table.sparse)
         return logits if self.bias is None else logits + self.bias(rows)[..., 0]
 
@@ -184,7 +186,7 @@ class SamplingHead(CodedHead, LogitHead):
         return _Candidates(labels, exists, columns)
 
     def _drawn_groups(self, places: Tensor) -> tuple[Tensor, Tensor]:
-        """The groups of these places, and `n_random` others, and which of them are used."""
+        """Return the groups of these places and `n_random` others, and which are used."""
         luck = torch.rand(self.n_groups, device=places.device)
         luck[places // self.group_size] = 2.0
         n_most = min(self.n_groups, len(places) + self.n_random)

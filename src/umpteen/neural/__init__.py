@@ -16,6 +16,7 @@ from umpteen.neural.encoders import MLP, Bag, Conv, Residual  # noqa: E402
 from umpteen.neural.full import FullHead  # noqa: E402
 from umpteen.neural.head import Head  # noqa: E402
 from umpteen.neural.inputs import SparseRows  # noqa: E402
+from umpteen.neural.optimizers import clip_gradients  # noqa: E402
 from umpteen.neural.recipe import NetworkRecipe  # noqa: E402
 from umpteen.neural.resnet import ResNet  # noqa: E402
 from umpteen.neural.row_adam import RowAdam  # noqa: E402
@@ -40,5 +41,6 @@ __all__ = [
     "Targets",
     "Transformer",
     "blueprint",
+    "clip_gradients",
     "heads",
 ]

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import replace
 from math import prod
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen.base import ExtremeClassifier, HasRecipe, TopK
 from umpteen.errors import FeaturesError
+from umpteen.neural.agreement import check_ranks, seed_and_keeper
 from umpteen.neural.augmentation import Augmentation
 from umpteen.neural.blueprints import ENCODERS, Blueprint, as_blueprint
 from umpteen.neural.checkpoint import Keeper, arrays_of
@@ -27,7 +26,6 @@ from umpteen.neural.heads import HEADS
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
 from umpteen.neural.optimizers import make_optimizers
-from umpteen.neural.rank_checkpoints import RankKeeper
 from umpteen.neural.ranks import Ranks
 from umpteen.neural.recipe import (
     NetworkRecipe,
@@ -42,14 +40,12 @@ from umpteen.neural.training import Settings, settings_of, train
 from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
 from umpteen.storage import Given, Index, NotEmpty, Shape, Sizes, storable
-from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
     Features,
     check_asked_labels,
     check_parameters,
-    check_seed,
     is_single_label,
 )
 
@@ -57,7 +53,6 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 _FEW = 10_000  # weights: options up to this are possible in any network
 _ROWS_AT_A_TIME = 512  # the same whatever is asked: sums of other sizes differ in their last bits
 _MOST_VALIDATED = 5  # labels of a sample in the precision of the validation split
-_NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "epochs", "n_jobs", "verbose")
 
 
 @storable(version=4, upgrades={1: upgrade_from_1, 2: upgrade_from_2, 3: upgrade_from_3})
@@ -175,8 +170,8 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         check_parameters(self)
         check_decoder(self.decoder, is_single_label(Y))
         device, ranks = find_device(self.device), Ranks.here()  # before an earlier fit is forgotten
-        self._check_ranks(ranks, X, Y, watch is not None)
-        seed, keeper = self._seed_and_keeper(X, Y, ranks)
+        check_ranks(self, ranks, X, Y, watch is not None)
+        seed, keeper = seed_and_keeper(self, ranks, X, Y)
         image_shape = image_shape_of(X)
         X, labels = self._check_fit(X, Y)
         self._choose_modules(X, image_shape, labels)
@@ -357,41 +352,16 @@ class NeuralClassifier(HasRecipe, ExtremeClassifier):
         for blueprint in (self.encoder_, self.head_):
             if blueprint.largest_size() > most:
                 yield f"has {most:,} weights, which is too few for {blueprint}"
+        if (np.diff(self.seen_labels_) <= 0).any():
+            yield "has seen_labels_ that do not rise"
+        for name, array in self.weights_.items():
+            # A tree of noise has infinite biases where a side leads to no class.
+            if name.endswith((".weight", ".bias")) and not np.isfinite(array).all():
+                yield f"has NaN or infinite numbers in the weights {name}"
         for shape in (self.image_shape_, self.encoder_.options.get("image_shape")):
             sides = list(shape or [self.n_features_in_])
             if not all(type(side) is int for side in sides) or prod(sides) != self.n_features_in_:
                 yield f"has {self.n_features_in_} features, and images of shape {shape}"
-
-    def _seed_and_keeper(self, X: Any, Y: Any, ranks: Ranks) -> tuple[int, Keeper]:
-        seed, recipe = ranks.first(check_seed(self.random_state)), self._used_recipe()
-        if self.checkpoint is None:
-            return seed, Keeper(None, recipe.checkpoint_every)
-        checked, labels = self._check_fit_input(X, Y)
-        settings = deciding_settings(self, _NOT_OF_TRAINING, seed)
-        settings["recipe"] = replace(recipe, checkpoint_every=0)
-        arguments = (
-            Path(self.checkpoint), recipe.checkpoint_every, fingerprint(checked, labels, settings)
-        )  # fmt: skip
-        keeper = RankKeeper(*arguments, ranks) if ranks.are_many else Keeper(*arguments)
-        keeper.check_epochs(self.epochs)
-        return seed if keeper.found is None else keeper.found.seed, keeper
-
-    def _check_ranks(self, ranks: Ranks, X: Any, Y: Any, watched: bool) -> None:
-        """Refuse ranks that were not given the same: each takes its share of the samples itself."""
-        if not ranks.are_many:
-            return
-        (checked, labels), _ = ranks.together(lambda: (self._check_fit_input(X, Y), []))
-        settings = deciding_settings(self, _NOT_OF_TRAINING, seed=0)
-        settings["random_state"], settings["epochs"] = None, self.epochs  # the seed is of rank 0
-        facts = {
-            "the shape of X": checked.shape,
-            "the shape of Y": labels.shape,
-            "the checksum of X and Y": fingerprint(checked, labels, {}),
-            "the list of parameters": repr(settings),
-            "whether there is a checkpoint": self.checkpoint is not None,
-            "whether there is a watch": watched,
-        }
-        ranks.check_same(facts, "call fit with the same on every rank, which takes its own share")
 
     def _check_fit_input(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
         return super()._check_fit_input(flat(X), Y)

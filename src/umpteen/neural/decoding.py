@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class Decoder(Protocol):
-    """What `NeuralClassifier` asks of a decoder; to be saved, it must be storable too."""
+    """An object that turns features into label sets; to be saved, it must be storable, too."""
 
     def fit(self, features: Any, Y: Any) -> Any: ...
     def predict(self, features: Any) -> Any: ...

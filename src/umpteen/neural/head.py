@@ -1,17 +1,21 @@
 """Head: the contract of every last layer, and the checks that all of them share."""
 
 from abc import ABC, abstractmethod
+from itertools import chain
+from numbers import Real
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from umpteen.errors import FeaturesError, ParameterError
-from umpteen.neural.labels import as_targets, check_range
+from umpteen.neural.labels import as_targets, asked_labels
 from umpteen.neural.targets import Targets
 from umpteen.validation import check_k
 
 _REDUCTIONS = ("mean", "sum", "none")
+_OTHER_WIDTH = "give the encoder that many outputs"
+_LARGEST = 1e30  # of features: float32 ends at 3e38, and sums of products need room
 
 
 class Head(nn.Module, ABC):
@@ -88,7 +92,7 @@ class Head(nn.Module, ABC):
         rows, k = self._rows(features), min(check_k(k), self.n_labels)
         labels, scores = self.best_of(rows, k)
         shape = (*features.shape[:-1], k)
-        return labels.view(shape), scores.view(shape)
+        return labels.view(shape), checked_scores(scores).view(shape)
 
     @torch.no_grad()
     def topk_log_proba(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -101,13 +105,20 @@ class Head(nn.Module, ABC):
         rows, k = self._rows(features), min(check_k(k), self.n_labels)
         labels, scores = self.best_log_proba_of(rows, k)
         shape = (*features.shape[:-1], k)
-        return labels.view(shape), scores.view(shape)
+        return labels.view(shape), checked_scores(scores).view(shape)
 
     @torch.no_grad()
-    def log_proba(self, features: Tensor, labels: Tensor) -> Tensor:
-        """Return the log-probabilities of labels `(n, m)` of each sample; see `topk_log_proba`."""
-        check_range(labels, self.n_labels)
-        return self.log_proba_of(self._rows(features), labels)
+    def log_proba(self, features: Tensor, labels: Any) -> Tensor:
+        """Return the log-probabilities of given labels, in their shape; see `topk_log_proba`.
+
+        For features `(..., in_features)`, `labels` are ids: one for each sample, `(...)`, or
+        several, `(..., m)`.
+        """
+        rows = self._rows(features)
+        asked = asked_labels(labels, features.shape[:-1], self.n_labels, features.device)
+        width = 1 if asked.shape == features.shape[:-1] else asked.shape[-1]
+        found = self.log_proba_of(rows, asked.reshape(len(rows), width))
+        return checked_scores(found).view(asked.shape)
 
     def best_log_proba_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Return the `k` best labels and their log-probabilities; here, these are the scores."""
@@ -128,6 +139,10 @@ class Head(nn.Module, ABC):
         `counts` has the number of training samples of each label, `(n_labels,)`. `n_samples` is
         the number of samples, by default the sum of `counts`: one class per sample. Otherwise a
         head first has to learn how rare most labels are. A head without biases does not change.
+
+        Heads that compare several labels by a softmax give each its share of all labels. A product
+        begins with the frequencies of digits. A softmax over shared groups of `SamplingHead` and a
+        squared error of `EtfHead` begin with labels that are all alike.
         """
         return self
 
@@ -155,7 +170,7 @@ class Head(nn.Module, ABC):
     def _batch(
         self, features: Tensor, labels: Any, ignore_index: int, smoothing: float, reduction: str
     ) -> tuple[Tensor, Targets, list[int]]:
-        """What `losses` is asked for, and how many samples of it each process gave."""
+        """Return what `losses` takes, and how many of these samples each process gave."""
         rows, targets = self._checked(features, labels, ignore_index, smoothing, reduction)
         return rows, targets, [len(rows)]
 
@@ -182,29 +197,47 @@ class Head(nn.Module, ABC):
                 "torch.as_tensor(features)"
             )
         if features.dim() < 2 or features.shape[-1] != self.in_features:
+            fits = tuple(features.shape) == (self.in_features,)
             raise FeaturesError(
                 f"features have shape {tuple(features.shape)}; this head was made for "
-                f"(n, {self.in_features}): give the encoder that many outputs"
+                f"(n, {self.in_features}): "
+                + ("pass one sample as features[None]" if fits else _OTHER_WIDTH)
             )
+        self._check_type(features)
         self._check_finite(features, training)
         return features.reshape(-1, self.in_features)
 
+    def _check_type(self, features: Tensor) -> None:
+        """Refuse what the weights cannot be multiplied by."""
+        if features.layout != torch.strided:
+            raise FeaturesError("features are a sparse tensor: pass features.to_dense()")
+        tensors = chain(self.parameters(), self.buffers())  # a fixed layer has no parameters
+        weights = next((w.dtype for w in tensors if w.is_floating_point()), features.dtype)
+        cast = torch.is_autocast_enabled(features.device.type) and torch.float64 not in (
+            features.dtype, weights,
+        )  # fmt: skip
+        if not features.is_floating_point() or (features.dtype != weights and not cast):
+            raise FeaturesError(
+                f"features are {features.dtype}, but the weights of this head are {weights}: pass "
+                f"features.to({weights}), or give the head the type of the features, head.to(...)"
+            )
+
     def _check_finite(self, features: Tensor, training: bool) -> None:
-        """Refuse NaN, but not in a graph that is being compiled.
+        """Refuse NaN and what overflows, but not in a graph that is being compiled.
 
         In training with float16, infinite features are expected now and then: a gradient scaler
         leaves out such steps.
         """
         if torch.compiler.is_compiling() or (training and features.dtype == torch.float16):
             return
-        if not bool(features.detach().isfinite().all()):
+        if features.numel() and not float(features.detach().abs().amax()) <= _LARGEST:
             raise FeaturesError(
-                "features have values that are NaN or infinite: look at the encoder's inputs, or "
-                "use a lower learning rate"
+                f"features have values that are NaN or infinite, or beyond {_LARGEST:g}: look at "
+                "the encoder's inputs, or use a lower learning rate"
             )
 
     def _check_smoothing(self, smoothing: float) -> None:
-        if not 0 <= smoothing < 1:
+        if not isinstance(smoothing, Real) or not 0 <= smoothing < 1:
             raise ParameterError(
                 f"label_smoothing={smoothing!r} is not possible: expected 0 or more, less than 1"
             )
@@ -222,6 +255,17 @@ def reduced(losses: Tensor, targets: Targets, reduction: str) -> Tensor:
     if targets.counted is None:
         return losses.sum() / max(1, len(losses))
     return losses.sum() / targets.counted.sum().clamp(min=1)
+
+
+def checked_scores(scores: Tensor) -> Tensor:
+    """Return scores unless some are NaN or overflow: with them, no order of labels is right."""
+    if not torch.compiler.is_compiling() and not bool((scores < torch.inf).all()):
+        raise FeaturesError(
+            f"scores overflow, as features or weights are too large for {scores.dtype}: scale the "
+            "encoder's outputs, look for weights that are not finite, or use float32 if they are "
+            "in half precision"
+        )
+    return scores
 
 
 def softmax_or_bce(single_label: bool) -> str:

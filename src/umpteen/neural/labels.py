@@ -5,11 +5,14 @@ from math import prod
 from typing import Any
 
 import torch
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 from torch import Tensor
 
 from umpteen.errors import LabelsError, LabelsShapeError
 from umpteen.neural.targets import Targets
+from umpteen.validation.arrays import as_float32, canonical_csr
+
+_MORE = "make the head for more labels"
 
 
 def as_targets(
@@ -27,11 +30,16 @@ def as_targets(
             f"features have {prod(leading):,} samples but labels have {len(targets):,}: pass those "
             "of the same batch"
         )
-    check_range(targets.labels, n_labels)
+    check_range(targets.labels, n_labels, "pass ignore_index= if it means no label")
     return targets
 
 
 def _tensor(labels: Any, device: torch.device) -> Tensor:
+    if isinstance(labels, Tensor) and labels.is_nested:
+        raise LabelsError(
+            "labels are a nested tensor: fill them up to one length with ignore_index, as "
+            "torch.nested.to_padded_tensor does"
+        )
     try:
         return torch.as_tensor(labels, device=device)
     except (TypeError, ValueError, RuntimeError) as problem:
@@ -43,10 +51,28 @@ def _tensor(labels: Any, device: torch.device) -> Tensor:
         ) from None
 
 
-def check_range(labels: Any, n_labels: int) -> None:
+def asked_labels(
+    labels: Any, leading: Sequence[int], n_labels: int, device: torch.device
+) -> Tensor:
+    """Return the ids of labels to score as a tensor `(*leading)` or `(*leading, m)`."""
+    asked, expected = _tensor(labels, device), tuple(leading)
+    if asked.layout != torch.strided:
+        raise LabelsError("labels are a sparse tensor: pass the ids of the labels asked for")
+    if expected not in (tuple(asked.shape), tuple(asked.shape[:-1])) or not _are_ids(asked):
+        raise LabelsShapeError(
+            f"labels have shape {tuple(asked.shape)} and type {asked.dtype}, but features have the "
+            f"leading shape {expected}: give integers of shape {expected}, one label for each "
+            f"sample, or {_with(expected, 'm')}, several"
+        )
+    asked = asked.long()  # PyTorch does not compare large numbers without a sign
+    check_range(asked, n_labels)
+    return asked
+
+
+def check_range(labels: Any, n_labels: int, below: str = _MORE) -> None:
     """Refuse labels, an array or a tensor, that are not from 0 to `n_labels - 1`.
 
-    In a graph that is being compiled nothing can be refused.
+    `below` is advice for negative labels. In a graph that is being compiled nothing can be refused.
     """
     if 0 in labels.shape or torch.compiler.is_compiling():
         return
@@ -54,28 +80,27 @@ def check_range(labels: Any, n_labels: int) -> None:
     if least < 0 or most >= n_labels:
         raise LabelsError(
             f"labels run from 0 to {n_labels - 1:,} here, but {least if least < 0 else most:,} "
-            "was given: number them from 0, or make the head for more labels"
+            f"was given: number them from 0, or {below if least < 0 else _MORE}"
         )
 
 
 def _of_scipy(labels: Any, n_labels: int, device: torch.device) -> Targets:
     _check_width(labels.shape[-1], n_labels)
-    labels = csr_matrix(labels, copy=True)
-    labels.sum_duplicates()
-    labels.eliminate_zeros()
-    _check_indicator(torch.from_numpy(labels.data))
-    return Targets.of(labels, device)
+    relevant = canonical_csr(labels, as_float32, "the indicator of labels", LabelsError).copy()
+    relevant.eliminate_zeros()
+    _check_indicator(torch.from_numpy(relevant.data))
+    return Targets.of(relevant, device)
 
 
 def _of_tensor(labels: Tensor, leading: Sequence[int], n_labels: int, ignore_index: int) -> Targets:
     shape, expected = tuple(labels.shape), tuple(leading)
-    is_ids = not (labels.is_floating_point() or labels.dtype == torch.bool)
+    is_ids = _are_ids(labels)
     if labels.layout != torch.strided:
         _check_width(shape[-1], n_labels)
-        if len(shape) != 2:
+        if len(shape) != 2 or labels.dense_dim():
             raise LabelsShapeError(
-                f"sparse labels have shape {shape}; expected (n, {n_labels:,}), with a row for "
-                "each sample of the batch"
+                f"sparse labels have shape {shape} and {labels.dense_dim()} dense dimensions; "
+                f"expected (n, {n_labels:,}) and none, with a row for each sample of the batch"
             )
         return _of_sparse(labels)
     if shape == expected and is_ids:
@@ -84,8 +109,8 @@ def _of_tensor(labels: Tensor, leading: Sequence[int], n_labels: int, ignore_ind
         raise LabelsShapeError(
             f"labels have shape {shape} and type {labels.dtype}, but features have the leading "
             f"shape {expected}: give whole numbers {expected}, one class each; whole numbers "
-            f"{(*expected, 'm')}, filled up with ignore_index={ignore_index}; or a boolean or "
-            f"float indicator {(*expected, n_labels)}"
+            f"{_with(expected, 'm')}, filled up with ignore_index={ignore_index}; or a boolean or "
+            f"float indicator {_with(expected, n_labels)}"
         )
     flat = labels.reshape(prod(leading), shape[-1])
     if not is_ids:
@@ -97,8 +122,17 @@ def _of_tensor(labels: Tensor, leading: Sequence[int], n_labels: int, ignore_ind
     return Targets.of_padded(flat.long(), ignore_index)
 
 
+def _are_ids(labels: Tensor) -> bool:
+    return not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
+
+
+def _with(leading: tuple[int, ...], last: int | str) -> str:
+    """Return a shape in words, such as (4, m)."""
+    return f"({', '.join(map(str, (*leading, last)))})"
+
+
 def _of_sparse(labels: Tensor) -> Targets:
-    """Of a sparse indicator in any of PyTorch's layouts."""
+    """Return the targets of a sparse indicator in any of PyTorch's layouts."""
     labels = labels.to_sparse_coo().coalesce()
     _check_indicator(labels.values())
     rows, columns = labels.indices()[:, labels.values() != 0]
@@ -116,9 +150,9 @@ def _check_width(width: int, n_labels: int) -> None:
 
 def _check_indicator(values: Tensor) -> None:
     """Refuse NaN, negative numbers and shares: each would count as a label."""
-    if not values.is_floating_point() or torch.compiler.is_compiling():
+    if values.dtype == torch.bool or torch.compiler.is_compiling():
         return
-    if not bool(((values == 0) | (values >= 1)).all()):
+    if values.is_complex() or not bool(((values == 0) | (values >= 1)).all()):
         raise LabelsError(
             "the indicator of labels has values other than 0 and 1: shares of labels (soft labels) "
             "cannot be learned; pass labels > 0.5, or whatever makes a label relevant"

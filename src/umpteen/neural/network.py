@@ -9,7 +9,7 @@ from umpteen.neural.targets import Targets
 
 
 class Network(nn.Module):
-    """What is trained as one: the head's loss and answers for the encoder's features."""
+    """An encoder and a head, trained as one: the head gets the encoder's features."""
 
     def __init__(self, encoder: nn.Module, head: Head) -> None:
         super().__init__()

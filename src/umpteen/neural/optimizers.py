@@ -31,7 +31,7 @@ def make_optimizers(
     groups = [group for group in (matrices, vectors) if group["params"]]
     made: list[Optimizer] = []
     if groups and name == "adamw":
-        on_cpu = all(each.device.type == "cpu" for each in rest)  # fused: 9 times as fast there
+        on_cpu = all(each.device.type == "cpu" for each in rest)
         made.append(AdamW(groups, lr=learning_rate, fused=on_cpu))
     elif groups:
         made.append(SGD(groups, lr=learning_rate, momentum=0.9))
@@ -68,22 +68,31 @@ def clip_gradients(
     limit: float,
     sharded: Iterable[nn.Parameter] = (),
     ranks: Ranks | None = None,
-) -> None:
-    """Scale all gradients together so that their length is at most `limit`.
+) -> Tensor:
+    """Scale gradients so that the norm of all of them is at most `limit`; return the norm before.
 
-    Each of the `ranks` has other rows of the parameters that are `sharded`.
+    This is `torch.nn.utils.clip_grad_norm_` for gradients that may be sparse. In a training with
+    several processes, `ranks` are the processes, and each has other rows of `sharded` parameters.
+
+    >>> weights = nn.Parameter(torch.zeros(2))
+    >>> weights.grad = torch.tensor([3.0, 4.0])
+    >>> clip_gradients([weights], 1.0), weights.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
     """
     values, held = _values_of(parameters), _values_of(sharded)
-    lengths = [value.norm() for value in values]
+    every, lengths = [*values, *held], [value.norm() for value in values]
     if ranks is not None and ranks.are_many:
-        squares = sum(float(value.double().square().sum()) for value in held)
-        lengths.append(held[0].new_tensor(ranks.sum(squares) ** 0.5))
-    if not lengths:
-        return
-    length = torch.stack(lengths).norm()
+        squares = ranks.sum(sum(float(value.double().square().sum()) for value in held))
+        lengths += [value.new_tensor(squares**0.5) for value in every[:1]]
+    else:
+        lengths += [value.norm() for value in held]
+    if not every:
+        return torch.zeros(())
+    length: Tensor = torch.stack(lengths).norm()
     factor = (limit / length.clamp(min=1e-12)).clamp(max=1.0)
-    for value in [*values, *held]:
+    for value in every:
         value.mul_(factor)
+    return length
 
 
 def _values_of(parameters: Iterable[nn.Parameter]) -> list[Tensor]:

@@ -37,6 +37,7 @@ class Ranks:
 
     @property
     def are_many(self) -> bool:
+        """Return whether there is more than one process."""
         return self.world > 1
 
     # Which samples and which labels are here

@@ -18,7 +18,8 @@ class ResNet(nn.Module):
     A 3x3 convolution, then three stages of `(depth - 2) / 6` residual blocks with `width`, twice
     and four times as many channels; the second and the third stage halve the image. Each
     convolution is followed by batch norm; at the end, maps are averaged. `dim` is the number of
-    channels of the last block, so of features, by default `4 * width`; features are not negative.
+    channels of the last block, so of features, by default `4 * width`. Features are not negative,
+    unless `linear` leaves out the last ReLU.
     With `NetworkRecipe(optimizer="sgd", weight_decay=5e-4, augment="flip_crop")` and
     `learning_rate=0.1`, training is as usual for these networks.
 
@@ -36,6 +37,7 @@ class ResNet(nn.Module):
         *,
         depth: int = 20,
         width: int = 16,
+        linear: bool = False,
     ) -> None:
         super().__init__()
         if check_k(depth, "depth") < 8 or (depth - 2) % 6:
@@ -53,10 +55,11 @@ class ResNet(nn.Module):
         for stage in range(_N_STAGES):
             for block in range(n_blocks):
                 outputs = width * 2**stage
-                if (stage, block) == (_N_STAGES - 1, n_blocks - 1):
+                last = (stage, block) == (_N_STAGES - 1, n_blocks - 1)
+                if last:
                     outputs = self.out_features
                 stride = 2 if stage and not block else 1
-                blocks.append(ResidualBlock(channels, outputs, stride))
+                blocks.append(ResidualBlock(channels, outputs, stride, linear=linear and last))
                 channels = outputs
         self.blocks = nn.Sequential(*blocks)
 
@@ -67,17 +70,22 @@ class ResNet(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """ReLU(x + two 3x3 convolutions); a 1x1 convolution of x where its shape differs."""
+    """ReLU(x + two 3x3 convolutions); a 1x1 convolution of x where its shape differs.
 
-    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+    `linear` leaves out the ReLU of the sum.
+    """
+
+    def __init__(self, inputs: int, outputs: int, stride: int, *, linear: bool = False) -> None:
         super().__init__()
+        self.activation = nn.Identity() if linear else nn.ReLU()
         self.one = _convolution(inputs, outputs, stride)
         self.two = _convolution(outputs, outputs)
         same = inputs == outputs and stride == 1
         self.shortcut = nn.Identity() if same else _convolution(inputs, outputs, stride, side=1)
 
     def forward(self, maps: Tensor) -> Tensor:
-        return relu(self.shortcut(maps) + self.two(relu(self.one(maps))))
+        found: Tensor = self.activation(self.shortcut(maps) + self.two(relu(self.one(maps))))
+        return found
 
 
 def _convolution(inputs: int, outputs: int, stride: int = 1, side: int = 3) -> nn.Sequential:

@@ -16,7 +16,7 @@ Weights = dict[str, Tensor]
 
 @dataclass
 class Counters:
-    """Where a run has come to; `batch` counts within the epoch."""
+    """Counters of a run so far; `batch` counts within the epoch."""
 
     epoch: int = 0
     batch: int = 0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from scipy.sparse import csr_matrix
 
+from umpteen import scratch
 from umpteen.neural.augmentation import Augmentation
 from umpteen.neural.inputs import Inputs
 from umpteen.neural.network import Network
@@ -29,7 +30,7 @@ _MOST_NOISE_ROWS = 50_000
 
 
 class Shuffled(ABC):
-    """What has a length, in batches whose order is another one in each epoch."""
+    """A collection that gives batches, in another order in each epoch."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -61,7 +62,7 @@ class Samples(Shuffled):
 
     def choose(self, rows: Rows) -> "Samples":
         """Return some of them."""
-        return replace(self, X=self.X[rows], Y=self.Y[rows])
+        return replace(self, X=scratch.rows_at(self.X, rows), Y=self.Y[rows])
 
     def batch(self, rows: Rows) -> tuple[Any, Targets]:
         """Return what the encoder takes, and what the head should answer, for this rank."""

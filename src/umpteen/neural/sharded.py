@@ -17,7 +17,7 @@ from umpteen.neural.topk import best_labels, padded
 
 @runtime_checkable
 class Shardable(Protocol):
-    """What a head can do whose parameters all have a row for each label.
+    """A head that can be sharded: all its parameters have a row for each label.
 
     `features` and `targets` are those of all ranks. The rows of labels are every `ranks.world`-th,
     from `ranks.rank` on; everything else is whole, and the same on all ranks.
@@ -72,7 +72,9 @@ class ShardedHead(SettledHead):
     def topk(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Return the `k` best labels of the rank's own samples, and their scores."""
         self.ranks.together(lambda: (self._rows(features), []))
-        return super().topk(features, k)
+        answer = super().topk
+        found: tuple[Tensor, Tensor] = self.ranks.together(lambda: (answer(features, k), []))[0]
+        return found
 
     def best_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         ranks = self.ranks

@@ -62,8 +62,8 @@ class Targets:
     @classmethod
     def of_indicator(cls, relevant: Tensor) -> Self:
         """Make them from a dense indicator `(n, n_labels)`, not 0 where a label is relevant."""
-        rows, labels = relevant.nonzero(as_tuple=True)
-        return cls(_offsets(torch.bincount(rows, minlength=len(relevant))), labels)
+        _, labels = relevant.nonzero(as_tuple=True)
+        return cls(_offsets(relevant.count_nonzero(dim=1)), labels)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -87,8 +87,9 @@ class Targets:
         if len(self.labels) != len(self) or bool((self.counts != 1).any()):
             raise LabelsError(
                 "this loss needs exactly one class per sample, but the batch has "
-                f"{len(self.labels):,} labels on {len(self):,} samples: choose a loss for several "
-                "labels, or fit on a 1-D array of classes"
+                f"{len(self.labels):,} labels on {len(self):,} samples: make a head with "
+                'loss="bce", as FullHead, CascadeHead and SamplingHead can have, or give one class '
+                "each"
             )
         return self.labels
 

@@ -19,7 +19,7 @@ from umpteen.progress import Bar
 
 
 class Batches(Protocol):
-    """What is trained on."""
+    """The samples that a network learns from."""
 
     def n_batches(self, size: int) -> int: ...
     def batches(self, epoch: int, settings: Any) -> list[Any]: ...
@@ -28,14 +28,14 @@ class Batches(Protocol):
 
 
 class Scorer(Protocol):
-    """What tells how good a network is on the validation split."""
+    """A measure of how good a network is on the validation split."""
 
     def score(self, network: Any) -> float: ...
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the loop needs to know; `NetworkRecipe` tells what the names mean."""
+    """The settings of the loop; `NetworkRecipe` says what the names mean."""
 
     epochs: int
     max_seconds: float | None

@@ -17,8 +17,8 @@ def examples(report: "Report") -> Html:
         return Html()
     shown = [_example(example) for example in report.examples]
     legend = (
-        "✓ right, ✗ wrong, ○ missed. Marked words speak for the first answer, the more the "
-        "stronger; dotted ones speak against it."
+        "✓ right, ✗ wrong, ○ missed. Marked words support the first answer, and stronger marks "
+        "mean more support; dotted words count against it."
     )
     more = (
         tag("details", tag("summary", f"{len(shown) - _OPEN} more"), _grid(shown[_OPEN:]))

@@ -1,4 +1,4 @@
-"""A text in which the words that speak for an answer, or against it, are marked."""
+"""A text in which the words that support an answer, or count against it, are marked."""
 
 from collections.abc import Sequence
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from umpteen import parallel
 from umpteen.base import TopK
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.nearest import keep_nearest, merge_nearest, order_nearest, scan_nearest
 from umpteen.parallel import one_thread_each
 from umpteen.search.vectors import BoolArray, FloatArray
@@ -30,6 +31,7 @@ def exact_topk(
            [1.],
            [1.]], dtype=float32))
     """
+    vectors, present, queries = frozen((vectors, present, queries))
     if len(queries) < _FEW:
         return _scan(vectors, present, queries, k, n_jobs)
     starts = range(0, len(queries), _BLOCK_QUERIES)

@@ -9,6 +9,7 @@ import numpy as np
 from umpteen import parallel, storage
 from umpteen.base import TopK
 from umpteen.errors import ParameterError
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.nearest import rank_candidates
 from umpteen.search.exact import exact_topk
 from umpteen.search.graph import Graph, is_available, require_library
@@ -71,7 +72,9 @@ class LabelIndex:
     build_width: Annotated[int, storage.Within(1, 2**31)]
     beam_width: Annotated[int, storage.Within(1, 2**31)]
     n_jobs: Annotated[int, storage.Within(-1, 2**31)] | None
-    vectors: Annotated[FloatArray, storage.Shape("labels", "dim")]  # of length 1, or zeros
+    vectors: Annotated[  # of length 1, or zeros
+        FloatArray, storage.Shape("labels", "dim"), storage.Within(-2, 2)
+    ]
     present: Annotated[BoolArray, storage.Shape("labels")]  # neither removed nor zeros
     graph: Graph | None
 
@@ -197,7 +200,7 @@ class LabelIndex:
         candidates = graph.search(
             self.vectors, queries, k, width=self.beam_width, n_jobs=self.n_jobs
         )
-        return TopK(*rank_candidates(queries, self.vectors, candidates))
+        return TopK(*rank_candidates(*frozen((queries, self.vectors)), candidates))
 
     def _graph_is_quicker(self, n_queries: int, k: int) -> bool:
         if self.graph is None or self.method == "exact" or k > _MOST_BY_GRAPH * self.n_labels:

@@ -19,6 +19,7 @@ from umpteen.neural import SparseRows
 from umpteen.search import LabelIndex
 from umpteen.siamese.encoder import Encoder
 from umpteen.siamese.loss import PairLoss, contrastive, softmax
+from umpteen.siamese.shortlist import first_chosen
 
 _TEMPERATURE = 0.05
 _POOL = 16_384  # samples that are searched for hard negatives
@@ -160,13 +161,11 @@ class LabelBatches:
             self.network.mined_in = torch.tensor(epoch, device=self.device)
 
     def _nearest(self, index: LabelIndex, relevant: csr_matrix, rows: slice, n: int) -> Ids:
-        """Places of the n nearest samples that are not relevant; -1 where there are fewer."""
+        """Return places of the n nearest samples that are not relevant; -1 if there are fewer."""
         near = index.topk(self._encode(self.label_features[rows]), n + _SPARE)
-        labels = near.padded(n).labels
-        wanted = (labels >= 0) & ~found_in(relevant[rows], labels)
-        order = np.argsort(~wanted, axis=1, kind="stable")[:, :n]  # wanted first, nearest first
-        places = np.where(wanted, labels, -1)
-        return np.take_along_axis(places, order, axis=1).astype(np.int64)
+        places = near.padded(n).labels
+        wrong = (places >= 0) & ~found_in(relevant[rows], places)
+        return first_chosen(places, wrong, n).astype(np.int64)
 
     def _encode(self, X: csr_matrix) -> npt.NDArray[np.float32]:
         encoder = self.network.encoder

@@ -1,4 +1,4 @@
-"""What speaks for the candidates of a sample."""
+"""Evidence for the candidates of a sample."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,7 +12,7 @@ from umpteen.siamese.tower import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What speaks for each candidate; all are (n, candidates), and 0 without a candidate (-1)."""
+    """Evidence for each candidate; all are (n, candidates), and 0 without a candidate (-1)."""
 
     candidates: IntArray
     products: FloatArray  # (3, n, candidates): own vector, text, centroid; means over towers
@@ -30,7 +30,10 @@ class Evidence:
             columns.append(self.by_words)
         if self.best_words is not None:
             columns.append(self.words - self.best_words[:, None])
-        return np.stack(columns, axis=-1).astype(np.float32)
+        made = np.empty((*self.words.shape, len(columns)), np.float32)
+        for place, column in enumerate(columns):
+            made[..., place] = column
+        return made
 
     def newcomer_columns(self) -> FloatArray:
         """Return what is known of labels without samples: (n, candidates, text and words)."""

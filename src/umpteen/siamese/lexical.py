@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags
 
-from umpteen.kernels.label_evidence import best_by_words, nearest_by_words, word_products
+from umpteen.kernels.label_evidence import best_by_words, nearest_by_words
+from umpteen.kernels.topk import frozen_csr
 from umpteen.parallel import PerThread
 from umpteen.siamese.tower import FloatArray, IntArray
+from umpteen.siamese.word_products import WordProducts
 
 _FEW_LABELS, _SHARED_BY, _MANY_LABELS = 100, 20, 2_000
 
@@ -54,42 +56,55 @@ class LexicalIndex:
         """Return the labels, but -1 for those without samples."""
         return np.where(self.counts[labels] > 0, labels, np.int32(-1))
 
-    def nearest(self, units: csr_matrix, n: int) -> IntArray:
-        """Return (rows, n): the labels with the most similar words; -1 where there are no more."""
-        by_word, scratch = self.by_word, self._scratch.value
-        found: IntArray = nearest_by_words(
-            units.indptr, units.indices, units.data, by_word.indptr, by_word.indices,
-            by_word.data, *scratch[:3], n,
-        )  # fmt: skip
+    def nearest(self, units: csr_matrix, n: int) -> tuple[IntArray, FloatArray]:
+        """Return the labels with the most similar words, (rows, n), and what `best` returns.
+
+        Labels are -1 where there are no more.
+        """
+        found: tuple[IntArray, FloatArray] = nearest_by_words(
+            *frozen_csr(units), *self._postings, *self._scratch.value, n
+        )
         return found
 
     def best(self, units: csr_matrix) -> FloatArray:
         """Return (rows,): the cosine to the most similar label, by words that `by_word` has."""
-        by_word, scratch = self.by_word, self._scratch.value
         found: FloatArray = best_by_words(
-            units.indptr, units.indices, units.data, by_word.indptr, by_word.indices,
-            by_word.data, scratch[0],
-        )  # fmt: skip
+            *frozen_csr(units), *self._postings, self._scratch.value[0]
+        )
         return found
 
     def cosines(self, units: csr_matrix, candidates: IntArray) -> FloatArray:
         """Return the cosines of the words of rows and of candidates."""
-        features, scratch = self.features, self._scratch.value
-        found: FloatArray = word_products(
-            units.indptr, units.indices, units.data, features.indptr, features.indices,
-            features.data, scratch[3], candidates,
-        )  # fmt: skip
-        return found
+        return self._products.of(units, candidates)
+
+    @cached_property
+    def _postings(self) -> tuple[npt.NDArray[Any], ...]:
+        return frozen_csr(self.by_word)
+
+    @cached_property
+    def _products(self) -> WordProducts:
+        return WordProducts(self.features)
 
     @cached_property
     def _scratch(self) -> PerThread[tuple[Any, ...]]:
-        n_labels, n_features = self.features.shape
+        n_labels = self.features.shape[0]
         return PerThread(
             lambda: (
                 np.zeros(n_labels, np.float32), np.zeros(n_labels, np.bool_),
-                np.zeros(n_labels, np.int32), np.zeros(n_features, np.float32),
+                np.zeros(n_labels, np.int32),
             )
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LexicalIndex, (self.features, self.counts)  # the rest is derived again
+
+
+def index_of(texts: csr_matrix | None, lexical: LexicalIndex) -> LexicalIndex | None:
+    """Return an index of these words: that of all labels, if these are the words of all labels."""
+    if texts is None:
+        return None
+    arrays = ("indptr", "indices", "data")
+    same = texts.shape == lexical.features.shape and all(
+        np.array_equal(getattr(texts, name), getattr(lexical.features, name)) for name in arrays
+    )
+    return lexical if same else LexicalIndex(texts, np.zeros(texts.shape[0], np.int64))

@@ -1,7 +1,7 @@
 """Answers: candidates from every tower, scored by all the evidence for them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,9 @@ from scipy.sparse import csr_matrix
 
 from umpteen.base import ExtremeClassifier, TopK
 from umpteen.kernels.nearest import merge_nearest
-from umpteen.parallel import run as run_tasks
 from umpteen.progress import Verbose, progress_bar
 from umpteen.ranking import QuadraticRanker
+from umpteen.sharding import OnRows, Sharded, over_blocks
 from umpteen.siamese.evidence import Evidence, Scoring
 from umpteen.siamese.lexical import LexicalIndex
 from umpteen.siamese.shortlist import distinct
@@ -72,54 +72,59 @@ class Predictor:
     lexical: LexicalIndex
     words: WordClassifiers | None
     learned: LexicalIndex | None  # the words of labels with samples, as they were in training
-    n_each: int  # candidates from each search
+    shortlist: int  # candidates from each search, if there are as many labels
     beyond_vectors: bool  # frequent labels and those that share words are candidates, too
     companion: ExtremeClassifier | None
     n_jobs: int | None
     verbose: Verbose
 
+    @property
+    def n_each(self) -> int:
+        """The number of candidates from each search."""
+        return min(self.shortlist, len(self.lexical.counts))
+
     def topk(self, X: csr_matrix, k: int, scoring: Scoring) -> TopK:
         """Return the k best of all candidates."""
-
-        def best(evidence: Evidence) -> TopK:
-            scores = scoring.scores(evidence)
-            candidates = np.where(np.isnan(scores), np.int32(-1), evidence.candidates)
-            return TopK(*merge_nearest(candidates, scores, k))
-
         if X.shape[0] == 0:
             return TopK(np.zeros((0, k), np.int32), np.zeros((0, k), np.float32))
-        return TopK.concatenate(self._each_block(X, max(self.n_each, k), best))
+        return TopK.concatenate(self._each_block(X, max(self.n_each, k), _Best(scoring, k)))
 
     def evidence(self, X: csr_matrix) -> Iterator[Evidence]:
         """Yield the evidence for all candidates, some samples at a time."""
-        yield from self._each_block(X, self.n_each, lambda evidence: evidence)
+        yield from self._each_block(X, self.n_each, None)
 
-    def _each_block(self, X: csr_matrix, n_each: int, use: Any) -> list[Any]:
-        blocks = range(0, X.shape[0], _BLOCK)
-        with progress_bar("Predicting", len(blocks), verbose=self.verbose) as bar:
-            answer = None if self.companion is None else self.companion.predict_topk(X, n_each)
+    def _each_block(self, X: csr_matrix, n_each: int, use: "_Best | None") -> list[Any]:
+        if X.shape[0] <= _BLOCK and self.companion is None:  # a single text should not wait
+            evidence = self.evidence_of(X, n_each, None, X.shape[0])
+            return [evidence if use is None else use.of(evidence)]
+        with progress_bar("Predicting", -(-X.shape[0] // _BLOCK), verbose=self.verbose) as bar:
+            rows = Sharded(X)
+            if self.companion is not None:
+                answer = self.companion.predict_topk(X, n_each)
+                rows = Sharded(X, answer.labels, answer.scores)
+            shared = (rows, replace(self, companion=None), n_each, X.shape[0], use)
+            return over_blocks(
+                _block, X.shape[0], _BLOCK, shared, n_jobs=self.n_jobs,
+                done=lambda _: bar.advance(),
+            )  # fmt: skip
 
-            def block(first: int) -> Any:
-                rows = slice(first, first + _BLOCK)
-                part = X if len(blocks) == 1 else X[rows]
-                theirs = None if answer is None else answer[rows]
-                return use(self._evidence(part, n_each, theirs, X.shape[0]))
+    def evidence_of(
+        self, X: csr_matrix, n_each: int, answer: TopK | None, n_asked: int
+    ) -> Evidence:
+        """Return the evidence for the candidates of some of `n_asked` samples.
 
-            return run_tasks(block, blocks, n_jobs=self.n_jobs, done=lambda _: bar.advance())
-
-    def _evidence(self, X: csr_matrix, n_each: int, answer: TopK | None, n_asked: int) -> Evidence:
-        """Of some of `n_asked` samples; a companion's scores do not depend on `n_each`."""
+        A companion's scores do not depend on `n_each`.
+        """
         units = as_csr(unit_rows(X))
-        views = [_View.of(tower, units) for tower in self.towers]
-        found = [view.nearest(2 * n_each, n_asked) for view in views]
+        encoded = [_EncodedSamples.of(tower, units) for tower in self.towers]
+        found = [each.nearest(2 * n_each, n_asked) for each in encoded]
         if answer is not None:
             found.append(self.lexical.with_samples(answer.labels))
             answer = TopK(answer.labels[:, : self.n_each], answer.scores[:, : self.n_each])
-        if self.beyond_vectors:
-            found.append(np.tile(self.lexical.frequent[:n_each], (X.shape[0], 1)))
-            found.append(self.lexical.nearest(units, n_each))
+        more, best_words = self._beyond_vectors(units, n_each)
+        found += more
         candidates = distinct(np.concatenate(found, axis=1))
-        products = [view.products(candidates) for view in views]
+        products = [each.products(candidates) for each in encoded]
         return Evidence(
             candidates,
             products[0] if len(products) == 1 else np.mean(products, axis=0),
@@ -128,22 +133,63 @@ class Predictor:
             answer,
             self.towers[0].biases is not None,
             None if self.words is None else self.words.scores(units, candidates),
-            None if self.learned is None else self.learned.best(units),
+            best_words,
         )
+
+    def _beyond_vectors(
+        self, units: csr_matrix, n_each: int
+    ) -> tuple[list[IntArray], FloatArray | None]:
+        """Return candidates by frequency and by words, and the best cosine of a learned label.
+
+        If learned labels have the words of all labels, one search finds both.
+        """
+        found: list[IntArray] = []
+        if self.beyond_vectors:
+            nearest, best = self.lexical.nearest(units, n_each)
+            found = [np.tile(self.lexical.frequent[:n_each], (units.shape[0], 1)), nearest]
+            if self.learned is self.lexical:
+                return found, best
+        return found, None if self.learned is None else self.learned.best(units)
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
-    """Samples as one tower sees them."""
+class _Best:
+    """The k best of candidates by a kind of scores."""
+
+    scoring: Scoring
+    k: int
+
+    def of(self, evidence: Evidence) -> TopK:
+        scores = self.scoring.scores(evidence)
+        candidates = np.where(np.isnan(scores), np.int32(-1), evidence.candidates)
+        return TopK(*merge_nearest(candidates, scores, self.k))
+
+
+def _block(
+    task: OnRows, sharded: Sharded, predictor: Predictor, n_each: int, n_asked: int,
+    use: _Best | None,
+) -> Any:  # fmt: skip
+    """Return the evidence for candidates of some samples, or the best of them."""
+    (X, *answer), places = sharded.at(task.rows)
+    rows = slice(places.start, places.stop)
+    part = X if len(task.rows) == X.shape[0] else X[rows]
+    theirs = TopK(*(array[rows] for array in answer)) if answer else None
+    evidence = predictor.evidence_of(part, n_each, theirs, n_asked)
+    return evidence if use is None else use.of(evidence)
+
+
+@dataclass(frozen=True, eq=False)
+class _EncodedSamples:
+    """The vectors of samples by one tower."""
 
     tower: Tower
     bags: FloatArray
     lifted: FloatArray
 
     @classmethod
-    def of(cls, tower: Tower, X: csr_matrix) -> "_View":
-        """Rows have length 1."""
-        bags = tower.encoder.bags_of_units(X)
+    def of(cls, tower: Tower, units: csr_matrix) -> "_EncodedSamples":
+        """Encode samples, whose rows have length 1."""
+        bags = tower.encoder.bags_of_units(units)
         return cls(tower, bags, tower.encoder.lift(bags))
 
     def nearest(self, n: int, n_asked: int) -> IntArray:

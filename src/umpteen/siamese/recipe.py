@@ -1,6 +1,7 @@
 """Settings of SiameseXML that few users change, and how older models become this version."""
 
 from dataclasses import dataclass
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -35,7 +36,7 @@ class SiameseRecipe(Recipe):
     loss : loss of Module I: "softmax" over the batch at a temperature of 0.05, or the paper's
         "contrastive".
     likelihood, refine_likelihood : c and d of the paper's likelihood c exp(d (v - 1)) of a cosine
-        v, for the contrastive loss of Module I and for cosine classifiers.
+        v, for the contrastive loss of Module I and for cosine classifiers; 0 < c < 1 and d >= 1.
     n_negatives : number of negatives of a label in a batch, for the contrastive loss: the hardest
         ones of the batch; if `mine_every` is above 0, one of them is replaced by a mined one.
     label_power : Module I draws labels in proportion to frequency^`label_power`.
@@ -125,6 +126,36 @@ class SiameseRecipe(Recipe):
                 f"modules={tuple(self.modules)!r} is not possible: name each of {MODULES} once at "
                 "the most"
             )
+        for name in ("likelihood", "refine_likelihood"):
+            _check_likelihood(name, getattr(self, name))
+
+
+def _check_likelihood(name: str, constants: tuple[Any, ...]) -> None:
+    """Refuse constants by which a loss would be infinite or no number."""
+    are_numbers = len(constants) == 2 and all(
+        isinstance(each, Real) and not isinstance(each, bool) and isfinite(each)
+        for each in constants
+    )
+    if not (are_numbers and 0 < constants[0] < 1 <= constants[1]):
+        raise ParameterError(
+            f"{name}={constants!r} is not possible: expected two numbers (c, d) with 0 < c < 1 and "
+            "d >= 1, for the probability c * exp(d * (v - 1)) of a cosine v; the paper has "
+            "(0.9, 1.5) for likelihood and (0.75, 3.0) for refine_likelihood"
+        )
+
+
+PAPER = SiameseRecipe(
+    modules=("embed", "mine", "refine"), batch_size=4096, refine_learning_rate=5e-4,
+    refine_epochs=20, joint_epochs=20, shortlist=500, n_hard=500, n_random=100, alpha=0.9,
+    weights="fixed", loss="contrastive", likelihood=(0.9, 1.5), refine_likelihood=(0.75, 3.0),
+    dropout=0.0, start="text", classifier="cosine", label_power=0.45, n_negatives=4,
+    mine_every=4, residual=True, activation="relu", word_classifiers=False,
+)  # fmt: skip
+RELEASED = {  # what the released code has instead
+    "recipe__activation": "gelu", "recipe__residual": False, "recipe__n_negatives": 1,
+    "recipe__mine_every": 0, "recipe__n_random": 0, "recipe__refine_learning_rate": 2e-4,
+    "learning_rate": 0.01,
+}  # fmt: skip
 
 
 def upgrade_from_1(parameters: dict[str, Any], state: dict[str, Any]) -> None:

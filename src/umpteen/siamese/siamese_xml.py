@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, diags, vstack
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -23,59 +22,53 @@ from umpteen.base import (
     StartsFromTokenVectors,
     TopK,
 )
-from umpteen.errors import FeaturesError, ParameterError
 from umpteen.metrics.propensity import LabelCounts, label_worth
-from umpteen.neural.checkpoint import Keeper
 from umpteen.neural.device import find_device
 from umpteen.progress import Verbose
 from umpteen.ranking import QuadraticRanker
 from umpteen.search.vectors import check_ids
 from umpteen.siamese.companion import Companion, FusedScores
 from umpteen.siamese.evidence import Scoring
+from umpteen.siamese.fitting import Fitting, counts_of, split_share, tower_settings
+from umpteen.siamese.known_labels import KnownLabels
 from umpteen.siamese.label_features import (
-    centroids_of,
     checked_label_features,
+    checked_new_labels,
+    checked_token_vectors,
     complete,
-    no_rows,
 )
-from umpteen.siamese.lexical import LexicalIndex
+from umpteen.siamese.lexical import LexicalIndex, index_of
 from umpteen.siamese.prediction import ByWorth, FixedWeights, LearnedWeights, Predictor
 from umpteen.siamese.recipe import (
-    MODULES,
+    PAPER,
+    RELEASED,
     SiameseRecipe,
     upgrade_from_1,
     upgrade_from_2,
     upgrade_from_3,
     upgrade_from_4,
 )
-from umpteen.siamese.tower import Tower, log_odds
-from umpteen.siamese.training import TowerSettings, TrainedTower, TrainingSet, train_tower
-from umpteen.siamese.weighing import FEWEST_SAMPLES, ValidationEvidence, hidden_pairs, newcomers
+from umpteen.siamese.resuming import seed_and_mark
+from umpteen.siamese.tower import Tower
+from umpteen.siamese.training import TrainingSet
+from umpteen.siamese.weighing import FEWEST_SAMPLES, ValidationEvidence
 from umpteen.siamese.words import WordClassifiers
 from umpteen.splitting import validation_split
 from umpteen.storage import Given, NotEmpty, Shape, Sizes, Within
-from umpteen.storage.checkpoints import deciding_settings, fingerprint
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
     Features,
     as_csr,
-    check_describes,
-    check_features,
     check_k,
-    check_labels,
     check_rows,
-    check_seed,
-    unit_rows,
 )
 
 FloatArray = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 _N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence, without what some models do not have
-_SPLIT, _SPLIT_SAMPLES, _LARGEST_SPLIT = 0.1, 1_000, 0.25  # shares, and samples to learn weights of
 _NO_TAIL = f"tail has no effect without learned weights, which need {FEWEST_SAMPLES:,} samples"
-_NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbose")
 
 
 @storage.storable(
@@ -108,8 +101,8 @@ class SiameseXML(
     with towers that were not trained on it: a tenth of the samples, or 1,000 if that is more, but
     at most a quarter. Scores are scaled to (0, 1). Then the towers are trained again on all
     samples. Labels without samples have a ranker of their own, which learns from labels that were
-    hidden, and ranks them as high as costs no nDCG@5 on the split. With fewer than 2,000 samples,
-    or `recipe__weights="fixed"`, the weights are those of the paper.
+    hidden, and ranks them as high as costs at most 0.2 % of nDCG@5 on the split. With fewer than
+    2,000 samples, or `recipe__weights="fixed"`, the weights are those of the paper.
 
     **Label features** use the same vocabulary as `X`. A label without features is represented by
     the centroid of its samples, and so are all labels if `fit` gets no label features. A label
@@ -208,15 +201,7 @@ class SiameseXML(
 
         `changes` are parameters, or settings of the recipe such as `recipe__batch_size`.
         """
-        printed = SiameseRecipe(
-            modules=("embed", "mine", "refine"), batch_size=4096, refine_learning_rate=5e-4,
-            refine_epochs=20, joint_epochs=20, shortlist=500, n_hard=500, n_random=100, alpha=0.9,
-            weights="fixed", loss="contrastive", likelihood=(0.9, 1.5),
-            refine_likelihood=(0.75, 3.0),
-            dropout=0.0, start="text", classifier="cosine", label_power=0.45, n_negatives=4,
-            mine_every=4, residual=True, activation="relu", word_classifiers=False,
-        )  # fmt: skip
-        model = cls(dim=300, learning_rate=5e-3, epochs=50, recipe=printed)
+        model = cls(dim=300, learning_rate=5e-3, epochs=50, recipe=PAPER)
         return model.set_params(**changes)
 
     @classmethod
@@ -229,12 +214,7 @@ class SiameseXML(
         a residual block in Module III, a term for centroids in the loss of Module I, label vectors
         that are smoothed by random walks, and scores that are combined by exp and sigmoid.
         """
-        code = {
-            "recipe__activation": "gelu", "recipe__residual": False, "recipe__n_negatives": 1,
-            "recipe__mine_every": 0, "recipe__n_random": 0, "recipe__refine_learning_rate": 2e-4,
-            "learning_rate": 0.01,
-        }  # fmt: skip
-        return cls.paper(**{**code, **changes})
+        return cls.paper(**{**RELEASED, **changes})
 
     def fit(self, X: Any, Y: Any, label_features: Any = None, token_vectors: Any = None) -> Self:
         """Learn from samples, their labels and label features `(n_labels, n_features)`.
@@ -275,90 +255,32 @@ class SiameseXML(
         find_device(self.device)
         checked, labels = self._check_fit_input(X, Y)
         texts = checked_label_features(label_features, checked.shape[1], labels.shape[1])
-        table = self._check_token_vectors(token_vectors, checked.shape[1])
+        table = checked_token_vectors(token_vectors, checked.shape[1], self.dim)
         rows = as_csr(checked)
         whole = TrainingSet.of(rows, complete(texts, rows, labels), labels)
-        seed, mark = self._seed_and_mark(whole, table, split)
-        if split is None and self._learns_weights(rows.shape[0]):
-            share = _split_share(rows.shape[0])
+        learns = self._learns_weights(rows.shape[0])
+        seed, mark = seed_and_mark(self, whole, table, split, learns)
+        if split is None and learns:
+            share = split_share(rows.shape[0])
             split = validation_split(whole.X, labels, seed, fraction=share, copies_together=True)
         self._check_fit(X, Y)
-        evidence, self.ranker_, self.newcomer_ranker_, self.companion_ = None, None, None, None
-        words, learned = None, None
-        recipe = self._used_recipe()
-        if split is not None:
-            evidence, keeps_joint = self._validated(whole, split, texts, table, seed, mark)
-            self.ranker_ = evidence.ranker()
-            self.newcomer_ranker_ = evidence.newcomer_ranker(self.ranker_)
-            if not keeps_joint:
-                modules = tuple(name for name in recipe.modules if name != "joint")
-                recipe = replace(recipe, modules=modules)
-        if self.tail and self.ranker_ is None:
+        fitting = Fitting(
+            partial(tower_settings, self, mark), self._used_recipe(), self.n_models, self.n_jobs,
+            self.verbose, texts, table, seed,
+        )  # fmt: skip
+        fitted = fitting.run(whole, split)
+        if self.tail and fitted.ranker is None:
             warnings.warn(_NO_TAIL, stacklevel=3)
-        made = self._trained_towers(whole, table, recipe, "whole", seed, mark)
-        if self.ranker_ is not None:
-            words = self._trained_words(whole, texts, made, seed)
-            learned = _learned_texts(whole)
-        search = {"method": self.search, "use": "single", "n_jobs": self.n_jobs}
-        self.history_ = [each.losses for each in made]
+        self.ranker_, self.newcomer_ranker_ = fitted.ranker, fitted.newcomer_ranker
+        self.companion_, self.learned_texts_ = None, fitted.learned_texts
+        self.__dict__.pop("_learned", None)
+        self.history_ = [each.losses for each in fitted.towers]
         self.n_samples_ = int(labels.shape[0])
-        self.learned_texts_ = None if learned is None else learned.features
-        self._learned = learned
-        towers = [each.tower.searched(**search) for each in made]
-        self._set_labels(towers, whole.label_features, _counts(labels), words)
-        return evidence
-
-    def _validated(
-        self, whole: TrainingSet, split: Mask, texts: csr_matrix, table: FloatArray | None,
-        seed: int, mark: str,
-    ) -> tuple[ValidationEvidence, bool]:  # fmt: skip
-        """The evidence of towers without the split, and whether Module IV made it better.
-
-        Some labels are hidden from these towers, so that the split shows what is known of labels
-        that have no samples yet.
-        """
-        hidden = newcomers(whole.Y[~split], texts, seed)
-        part = whole.rows(~split, texts, hidden)
-        made = self._trained_towers(part, table, self._used_recipe(), "part", seed, mark)
-        counts, Y = _counts(part.Y), csr_matrix(whole.Y[split])
-        lexical = LexicalIndex(part.label_features, counts)
-        words = self._trained_words(part, texts, made, seed)
-        learned = _learned_texts(part)
-
-        def evidence(towers: list[Tower]) -> ValidationEvidence:
-            predictor = self._predictor(towers, lexical, words, learned, beyond_vectors=True)
-            further = hidden_pairs(predictor, part.X, csr_matrix(whole.Y[~split]), hidden)
-            return ValidationEvidence.of(predictor, whole.X[split], Y, counts, hidden, further)
-
-        found = evidence([each.tower for each in made])
-        earlier = [each.before_joint for each in made if each.before_joint is not None]
-        if not earlier:
-            return found, True
-        before = evidence(earlier)
-        better = found.quality() > before.quality()
-        return (found if better else before), better
-
-    def _trained_towers(
-        self, data: TrainingSet, table: FloatArray | None, recipe: SiameseRecipe, stage: str,
-        seed: int, mark: str,
-    ) -> list[TrainedTower]:  # fmt: skip
-        return [
-            train_tower(
-                data, table, self._settings(recipe, f"{stage}-{number}", mark), seed + number
-            )
-            for number in range(self.n_models)
-        ]
-
-    def _trained_words(
-        self, data: TrainingSet, texts: csr_matrix, made: list[TrainedTower], seed: int
-    ) -> WordClassifiers | None:
-        """The labels' classifiers of single words, with the hard negatives of all towers."""
-        recipe = self._used_recipe()
-        if not recipe.word_classifiers:
-            return None
-        hard = [each.hard for each in made]
-        own = as_csr(unit_rows(texts)) if recipe.texts_as_samples else None
-        return WordClassifiers.fitted(data.X, data.Y, hard, seed, self.n_jobs, self.verbose, own)
+        search = {"method": self.search, "use": "single", "n_jobs": self.n_jobs}
+        towers = [each.tower.searched(**search) for each in fitted.towers]
+        counts = counts_of(labels)
+        self._set_labels(KnownLabels(towers, whole.label_features, counts, fitted.words))
+        return fitted.evidence
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: a number of labels or columns that does not fit."""
@@ -403,48 +325,14 @@ class SiameseXML(
         nothing is trained.
         """
         self._check_fitted()
-        if (X is None) != (Y is None):
-            raise ParameterError("add_labels takes samples X and their labels Y, or neither")
-        if label_features is None:
-            if Y is None:
-                raise ParameterError("add_labels needs label_features, or samples X and labels Y")
-            label_features = no_rows(check_labels(Y).shape[1], self.n_features_in_)
-        features = as_csr(
-            check_features(
-                label_features, n_features=self.n_features_in_, name="label_features",
-                model=type(self).__name__,
-            )
-        )  # fmt: skip
-        n_new = features.shape[0]
-        if X is None:
-            samples, labels = no_rows(0, self.n_features_in_), no_rows(0, n_new)
-        else:
-            samples = as_csr(self._check_predict(X))
-            labels = check_labels(Y, n_samples=samples.shape[0])
-            check_describes(features, labels.shape[1])
-        features, counts = complete(features, samples, labels), _counts(labels)
-        odds = log_odds(counts, self.n_samples_)
-        towers = [
-            tower.with_labels(features, centroids_of(tower.encoder, samples, labels), odds)
-            for tower in self.towers_
-        ]
-        every = csr_matrix(vstack([self.label_features_, as_csr(unit_rows(features))]))
-        words = self.word_classifiers_
-        if words is not None:
-            words = words.with_labels(as_csr(unit_rows(samples)), labels)
-        return self._set_labels(towers, every, np.concatenate([self.label_counts_, counts]), words)
+        features, samples, labels = checked_new_labels(self, X, Y, label_features)
+        return self._set_labels(self._labels.added(features, samples, labels, self.n_samples_))
 
     def remove_labels(self, labels: Any) -> Self:
         """Remove labels: they are not predicted any more. The ids of the others stay."""
         self._check_fitted()
         ids = check_ids(labels, self.n_labels_)
-        counts, kept = self.label_counts_.copy(), np.ones(self.n_labels_, np.float32)
-        counts[ids] = 0  # no more among the most frequent
-        kept[ids] = 0  # nor found by words
-        features = csr_matrix(diags(kept) @ self.label_features_)
-        features.eliminate_zeros()
-        towers = [tower.without_labels(ids) for tower in self.towers_]
-        return self._set_labels(towers, features, counts, self.word_classifiers_)
+        return self._set_labels(self._labels.removed(ids))
 
     def labels_with(self, X: Any) -> csr_matrix:
         """Return `(n, n_labels)` with a 1 for each label that shares a feature with the sample."""
@@ -460,40 +348,32 @@ class SiameseXML(
         lexical = now.get("_lexical") or LexicalIndex(now["label_features_"], now["label_counts_"])
         self.__dict__.setdefault("_lexical", lexical)  # if the model was just loaded
         is_learned = self._has_learned_weights()
-        words, learned = now["word_classifiers_"] if is_learned else None, None
-        if is_learned and now["learned_texts_"] is not None:
-            learned = now.get("_learned") or _index_of(now["learned_texts_"])
+        words, learned = None, None
+        if is_learned:
+            words = now["word_classifiers_"]
+            learned = now.get("_learned") or index_of(now["learned_texts_"], lexical)
             self.__dict__.setdefault("_learned", learned)
-        predictor = self._predictor(
-            now["towers_"], lexical, words, learned, is_learned, now["companion_"]
-        )
-        return predictor.topk(as_csr(X), k, self._scoring(lexical.counts))
-
-    def _set_labels(
-        self, towers: list[Tower], features: csr_matrix, counts: npt.NDArray[np.int64],
-        words: WordClassifiers | None,
-    ) -> Self:  # fmt: skip
-        """Have other labels, in one step."""
-        self.__dict__.update(
-            towers_=towers, label_features_=features, label_counts_=counts, word_classifiers_=words,
-            n_labels_=len(counts), _lexical=LexicalIndex(features, counts),
-        )  # fmt: skip
-        return self
-
-    def _predictor(
-        self,
-        towers: list[Tower],
-        lexical: LexicalIndex,
-        words: WordClassifiers | None,
-        learned: LexicalIndex | None,
-        beyond_vectors: bool,
-        companion: Companion | None = None,
-    ) -> Predictor:
-        n_each = min(int(self._used_recipe().shortlist), len(lexical.counts))
-        return Predictor(
-            towers, lexical, words, learned, n_each, beyond_vectors,
+        companion = now["companion_"]
+        predictor = Predictor(
+            now["towers_"], lexical, words, learned, int(self._used_recipe().shortlist), is_learned,
             None if companion is None else companion.classifier, self.n_jobs, self.verbose,
         )  # fmt: skip
+        return predictor.topk(as_csr(X), k, self._scoring(lexical.counts))
+
+    @property
+    def _labels(self) -> KnownLabels:
+        return KnownLabels(
+            self.towers_, self.label_features_, self.label_counts_, self.word_classifiers_
+        )
+
+    def _set_labels(self, labels: KnownLabels) -> Self:
+        """Have other labels, in one step."""
+        self.__dict__.update(
+            towers_=labels.towers, label_features_=labels.features, label_counts_=labels.counts,
+            word_classifiers_=labels.words, n_labels_=len(labels.counts),
+            _lexical=LexicalIndex(labels.features, labels.counts),
+        )  # fmt: skip
+        return self
 
     def _scoring(self, counts: npt.NDArray[np.int64]) -> Scoring:
         alpha, learned = float(self._used_recipe().alpha), self._has_learned_weights()
@@ -514,69 +394,3 @@ class SiameseXML(
 
     def _learns_weights(self, n_samples: int) -> bool:
         return self._used_recipe().weights == "learned" and n_samples >= FEWEST_SAMPLES
-
-    def _settings(self, recipe: SiameseRecipe, name: str, mark: str) -> TowerSettings:
-        def keeper(module: str) -> Keeper:
-            if self.checkpoint is None:
-                return Keeper(None, recipe.checkpoint_every)
-            folder = Path(self.checkpoint) / f"{name}-{module}"
-            return Keeper(folder, recipe.checkpoint_every, mark)
-
-        return TowerSettings(
-            recipe=recipe, dim=self.dim, epochs=self.epochs, learning_rate=self.learning_rate,
-            search=self.search, device=find_device(self.device), n_jobs=self.n_jobs,
-            verbose=self.verbose, keeper=keeper,
-        )  # fmt: skip
-
-    def _seed_and_mark(
-        self, data: TrainingSet, table: FloatArray | None, split: Mask | None
-    ) -> tuple[int, str]:
-        """The seed, and a fingerprint of everything that decides what towers learn."""
-        seed = check_seed(self.random_state)
-        if self.checkpoint is None:
-            return seed, ""
-        settings = deciding_settings(self, _NOT_OF_THE_RESULT, seed)
-        recipe = self._used_recipe()
-        settings["recipe"] = replace(recipe, alpha=0.5, weights="fixed", checkpoint_every=0)
-        given = np.zeros(0) if table is None else table
-        settings["label_features"] = fingerprint(data.label_features, given, {})
-        drawn = np.array(self._learns_weights(data.X.shape[0]))
-        settings["split"] = fingerprint(drawn if split is None else split, given, {})
-        mark = fingerprint(data.X, data.Y, settings)
-        if self.random_state is None:
-            names = (name for name in MODULES if name in recipe.modules and name != "mine")
-            first = next(names, "")
-            stage = "part" if split is not None or drawn else "whole"
-            folder = Path(self.checkpoint) / f"{stage}-0-{first}"
-            found = Keeper(folder, 0, mark).found if first else None
-            seed = seed if found is None else found.seed
-        return seed, mark
-
-    def _check_token_vectors(self, vectors: Any, n_features: int) -> FloatArray | None:
-        if vectors is None:
-            return None
-        table = check_features(vectors, name="token_vectors")
-        if table.shape != (n_features, self.dim):
-            raise FeaturesError(
-                f"token_vectors has shape {table.shape}; expected {(n_features, self.dim)}: a row "
-                "for each feature of X, and dim numbers in each"
-            )
-        return table.toarray() if isinstance(table, csr_matrix) else table
-
-
-def _split_share(n_samples: int) -> float:
-    """The share of the samples that weights are learned from; few are too few to learn from."""
-    return max(_SPLIT, min(_LARGEST_SPLIT, _SPLIT_SAMPLES / n_samples))
-
-
-def _learned_texts(data: TrainingSet) -> LexicalIndex:
-    """The words of labels with samples."""
-    return _index_of(csr_matrix(data.label_features[data.Y.getnnz(axis=0) > 0]))
-
-
-def _index_of(texts: csr_matrix) -> LexicalIndex:
-    return LexicalIndex(texts, np.zeros(texts.shape[0], np.int64))
-
-
-def _counts(Y: csr_matrix) -> npt.NDArray[np.int64]:
-    return np.asarray(Y.getnnz(axis=0), np.int64)

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.special import erf
 
+from umpteen import scratch
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.label_evidence import label_products, rows_times_matrix
 from umpteen.search import LabelIndex
 from umpteen.storage import Given, OneOf, Shape, Sizes, storable
@@ -41,7 +43,7 @@ class TrainedEncoder:
 
     def bags(self, X: Features) -> FloatArray:
         """Return f, which comes before the residual block."""
-        return self.bags_of_units(as_csr(unit_rows(as_csr(X))))
+        return self.bags_of_units(as_csr(scratch.unit_rows(as_csr(X))))
 
     def bags_of_units(self, X: csr_matrix) -> FloatArray:
         """Return f of rows that have length 1."""
@@ -56,7 +58,7 @@ class TrainedEncoder:
         """Apply the residual block."""
         if self.matrix is None:
             return bags
-        return _units(bags + np.maximum(rows_times_matrix(bags, self.matrix), 0))
+        return _units(bags + np.maximum(rows_times_matrix(*frozen((bags, self.matrix))), 0))
 
 
 @storable
@@ -116,9 +118,8 @@ class Tower:
 
     def products(self, bags: FloatArray, lifted: FloatArray, candidates: IntArray) -> FloatArray:
         """Return (3, n, candidates): scores by own vector, cosines to text and to centroid."""
-        found = np.asarray(
-            label_products(lifted, bags, self.classifiers, self.texts, self.centroids, candidates)
-        )
+        vectors = lifted, bags, self.classifiers, self.texts, self.centroids
+        found = np.asarray(label_products(*frozen(vectors), candidates))
         if self.biases is not None:
             found[0] += np.where(candidates >= 0, self.biases[candidates], np.float32(0))
         return found

@@ -60,7 +60,7 @@ class TrainingSet:
     @classmethod
     def of(cls, X: csr_matrix, label_features: csr_matrix, Y: csr_matrix) -> "TrainingSet":
         """Make one from features of any length."""
-        return cls(_units(X), _units(label_features), Y)
+        return cls(_canonical_units(X), _canonical_units(label_features), Y)
 
     def rows(
         self, chosen: Mask, texts: csr_matrix, without: npt.NDArray[np.int64]
@@ -73,7 +73,7 @@ class TrainingSet:
         kept[without] = 0
         X, Y = self.X[chosen], csr_matrix(self.Y[chosen] @ diags(kept))
         Y.eliminate_zeros()
-        return TrainingSet(X, _units(complete(texts, X, Y)), Y)
+        return TrainingSet(X, _canonical_units(complete(texts, X, Y)), Y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,8 @@ class _Trainer:
             for vectors in (tower.texts, tower.centroids)
         ]
         n_each = -(-recipe.n_hard // 2)
-        return hard_negatives(indexes, tower.encoder.bags(data.X), data.Y, n_each)
+        bags = tower.encoder.bags(data.X)
+        return hard_negatives(indexes, bags, data.Y, n_each, settings.n_jobs)
 
     def _refine(
         self, module: str, starts: Starts, hard: npt.NDArray[np.int32]
@@ -248,8 +249,8 @@ def _trained(encoder: Encoder) -> TrainedEncoder:
     )
 
 
-def _units(X: csr_matrix) -> csr_matrix:
-    """Rows of length 1, in the same order and without zeros: sums then have the same bits."""
+def _canonical_units(X: csr_matrix) -> csr_matrix:
+    """Return rows of length 1, sorted and without zeros, so that sums always have the same bits."""
     ordered = csr_matrix(X, dtype=np.float32, copy=True)
     ordered.sum_duplicates()
     ordered.eliminate_zeros()

@@ -37,16 +37,16 @@ def newcomers(Y: csr_matrix, texts: csr_matrix, seed: int) -> npt.NDArray[np.int
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Candidates of some samples, one after the other, and which are relevant."""
+class RankerData:
+    """Pairs of a sample and a candidate that a ranker learns from, one sample after the other."""
 
     columns: FloatArray  # (pairs, columns)
     relevant: Mask  # (pairs,)
     n_candidates: npt.NDArray[np.int64]  # of each sample
 
     @classmethod
-    def joined(cls, first: "Pairs", second: "Pairs") -> "Pairs":
-        """Return the pairs of both."""
+    def joined(cls, first: "RankerData", second: "RankerData") -> "RankerData":
+        """Return the pairs of both, one after the other."""
         return cls(
             np.concatenate([first.columns, second.columns]),
             np.concatenate([first.relevant, second.relevant]),
@@ -62,7 +62,7 @@ class Pairs:
 
 def hidden_pairs(
     predictor: Predictor, X: csr_matrix, Y: csr_matrix, hidden: npt.NDArray[np.int64]
-) -> Pairs:
+) -> RankerData:
     """Return candidates that were hidden from towers, of samples that the towers have learned from.
 
     What a sample taught about other labels does not tell which hidden ones it has. If it is the
@@ -78,7 +78,7 @@ def hidden_pairs(
     kept = (candidates >= 0) & np.isin(candidates, hidden)
     kept &= ~(relevant & (counts[candidates] == 1))
     columns = np.concatenate([block.newcomer_columns() for block in blocks])
-    return Pairs(columns[kept], relevant[kept], kept.sum(axis=1))
+    return RankerData(columns[kept], relevant[kept], kept.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +92,12 @@ class ValidationEvidence:
     learned: Mask  # (n, candidates) labels that the towers know samples of
     hidden: Mask  # (n, candidates) labels that were hidden from the towers
     Y: csr_matrix
-    further: Pairs  # hidden labels of other samples
+    further: RankerData  # hidden labels of other samples
 
     @classmethod
     def of(
         cls, predictor: Predictor, X: csr_matrix, Y: csr_matrix,
-        counts: npt.NDArray[np.int64], hidden: npt.NDArray[np.int64], further: Pairs,
+        counts: npt.NDArray[np.int64], hidden: npt.NDArray[np.int64], further: RankerData,
     ) -> "ValidationEvidence":  # fmt: skip
         """Collect the evidence of towers that have not learned from these samples."""
         blocks = list(predictor.evidence(X))
@@ -129,13 +129,13 @@ class ValidationEvidence:
         with samples.
         """
         of_split = self._pairs(self.newcomer_columns, self.hidden, rows)
-        honest = Pairs.joined(of_split, self.further).ranker(_FEWEST_RELEVANT)
+        honest = RankerData.joined(of_split, self.further).ranker(_FEWEST_RELEVANT)
         if honest is None or others is None:
             return honest
         asked = np.ones(len(self.Y.indptr) - 1, bool) if rows is None else rows
         least = (1 - _TOLERATED) * self._ndcg(others, None, asked)
         for times in _RAISED:
-            raised = _with_odds(honest, times)
+            raised = _with_multiplied_odds(honest, times)
             if self._ndcg(others, raised, asked) >= least:
                 return raised
         return honest
@@ -160,7 +160,10 @@ class ValidationEvidence:
     def _scores(
         self, ranker: QuadraticRanker, newcomers: QuadraticRanker | None, rows: Mask
     ) -> FloatArray:
-        """Of the candidates of some samples; without a ranker of newcomers, they are as others."""
+        """Return scores of the candidates of some samples.
+
+        Without a ranker of newcomers, these are scored like the others.
+        """
         scores = ranker.probabilities(self.columns[rows])
         if newcomers is not None:
             is_new = (self.candidates >= 0)[rows] & ~self.learned[rows]
@@ -170,9 +173,10 @@ class ValidationEvidence:
     def _ndcg(
         self, ranker: QuadraticRanker, newcomers: QuadraticRanker | None, rows: Mask
     ) -> float:
-        """nDCG@5 of the answers to some samples; without a ranker of newcomers, these are last.
+        """Return nDCG@5 of the answers to some samples.
 
-        So are labels that only the split has: that they are known at all says they are relevant.
+        Without a ranker of newcomers, these come last. So do labels that only the split has: that
+        they are known at all says that they are relevant.
         """
         scores = self._scores(ranker, newcomers, rows)
         asked = self.learned if newcomers is None else self.learned | self.hidden
@@ -180,13 +184,13 @@ class ValidationEvidence:
         answers = TopK(*merge_nearest(self.candidates[rows], scores, 5))
         return float(ndcg_at_k(csr_matrix(self.Y[rows]), answers, 5))
 
-    def _pairs(self, columns: FloatArray, chosen: Mask, rows: Mask | None) -> Pairs:
+    def _pairs(self, columns: FloatArray, chosen: Mask, rows: Mask | None) -> RankerData:
         there = chosen if rows is None else chosen & rows[:, None]
-        return Pairs(columns[there], self.relevant[there], there.sum(axis=1))
+        return RankerData(columns[there], self.relevant[there], there.sum(axis=1))
 
 
-def _with_odds(ranker: QuadraticRanker, times: float) -> QuadraticRanker:
-    """With so many times the odds."""
+def _with_multiplied_odds(ranker: QuadraticRanker, times: float) -> QuadraticRanker:
+    """Return a ranker whose odds are multiplied."""
     weights = ranker.weights.copy()
     weights[0] += np.log(times)  # the constant term
     return replace(ranker, weights=weights)

@@ -16,10 +16,10 @@ from scipy.sparse import csr_matrix, diags, vstack
 
 from umpteen import parallel
 from umpteen.kernels.compiling import frozen
-from umpteen.kernels.label_evidence import word_products
 from umpteen.kernels.word_classifiers import train_word_classifiers
 from umpteen.progress import Verbose, progress_bar
 from umpteen.siamese.tower import FloatArray, IntArray
+from umpteen.siamese.word_products import WordProducts
 from umpteen.storage import Shape, storable
 
 _COST, _TOLERANCE, _MAX_EPOCHS, _PRUNE = 1.0, 0.1, 20, 0.1
@@ -59,9 +59,10 @@ class WordClassifiers:
         rows = (X.indptr, X.indices, X.data, squares)
         samples = (own.indptr, own.indices, negatives.indptr, negatives.indices)
         firsts = range(0, Y.shape[1], _BLOCK)
-        with progress_bar("Learning words", len(firsts), verbose=verbose) as bar:
+        tasks = [range(first, min(first + _BLOCK, Y.shape[1])) for first in firsts]
+        with progress_bar("Learning words", len(tasks), verbose=verbose) as bar:
             blocks = parallel.map(
-                _trained, firsts, (frozen((*rows, *samples)), n_samples, seed), n_jobs=n_jobs,
+                _trained, tasks, (frozen((*rows, *samples)), n_samples, seed), n_jobs=n_jobs,
                 done=lambda _: bar.advance(),
             )  # fmt: skip
         sizes = np.concatenate([np.diff(begins) for begins, *_ in blocks])
@@ -78,11 +79,7 @@ class WordClassifiers:
 
     def scores(self, units: csr_matrix, candidates: IntArray) -> FloatArray:
         """Return `(rows, candidates)`, of rows of length 1; 0 where there is no candidate."""
-        weights = self.weights
-        found: FloatArray = word_products(
-            units.indptr, units.indices, units.data, weights.indptr, weights.indices,
-            weights.data, self._scratch.value, candidates,
-        )  # fmt: skip
+        found = self._products.of(units, candidates)
         return found + np.where(candidates >= 0, self.biases[candidates], np.float32(0))
 
     def with_labels(self, X: csr_matrix, Y: csr_matrix) -> "WordClassifiers":
@@ -95,28 +92,27 @@ class WordClassifiers:
         means = csr_matrix(diags(shares) @ Y.T @ X)
         squares = np.asarray(means.multiply(means).sum(axis=1), np.float32).ravel()
         new = csr_matrix(diags(2 / np.where(squares > 0, squares, np.float32(1))) @ means)
+        new.sort_indices()
         biases = np.full(len(counts), -1, np.float32)
         return WordClassifiers(
             csr_matrix(vstack([self.weights, new])), np.concatenate([self.biases, biases])
         )
 
     @cached_property
-    def _scratch(self) -> parallel.PerThread[FloatArray]:
-        n_features = self.weights.shape[1]
-        return parallel.PerThread(lambda: np.zeros(n_features, np.float32))
+    def _products(self) -> WordProducts:
+        return WordProducts(self.weights)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WordClassifiers, (self.weights, self.biases)  # the rest is derived again
 
 
-def _trained(first: int, arrays: tuple[Any, ...], n_samples: int, seed: int) -> tuple[Any, ...]:
+def _trained(labels: range, arrays: tuple[Any, ...], n_samples: int, seed: int) -> tuple[Any, ...]:
     """The classifiers of a block of labels."""
     *rows, own_indptr, own, hard_indptr, hard = arrays
-    order = np.random.default_rng([seed, first]).permutation(n_samples)
-    last = min(first + _BLOCK, len(own_indptr) - 1)
+    order = np.random.default_rng([seed, labels.start]).permutation(n_samples)
     found: tuple[Any, ...] = train_word_classifiers(
-        *rows, own_indptr, own, hard_indptr, hard, order, first, last, _N_RANDOM, _PER_SAMPLE,
-        _COST, _TOLERANCE, _MAX_EPOCHS, _PRUNE,
+        *rows, own_indptr, own, hard_indptr, hard, order, labels.start, labels.stop,
+        _N_RANDOM, _PER_SAMPLE, _COST, _TOLERANCE, _MAX_EPOCHS, _PRUNE,
     )  # fmt: skip
     return found
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from umpteen import storage
@@ -20,7 +20,7 @@ from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.calibration import calibrate
 from umpteen.softmax.initial_weights import (
     centroid_scores,
-    likeliest_scale,
+    initial_scale,
     root_mean_square_length,
 )
 from umpteen.softmax.noise import Noise
@@ -53,7 +53,6 @@ from umpteen.validation import (
 
 _NOT_OF_THE_RESULT = ("checkpoint", "n_jobs", "verbose", "epochs", "beam_width", "recipe")
 
-_USUAL_SCALE = 10.0  # of initial scores
 _START_KEPT = (
     "no epoch of training was better than the start at centroids, whose precision at 1 on the "
     "validation split is {:.3f}: the start was kept. Try a smaller learning_rate, or more samples"
@@ -229,11 +228,9 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
             )
         if state is None:
             noise, bounds = self._new_noise(training), np.full(len(training), float(Y.shape[1]))
-            scale, penalty_factor = self._centroid_scale(training, validation)
+            scale, penalty_factor = initial_scale(recipe.centroid_scale, training, validation)
             start = centroid_scores(training.X, training.Y, scale)
-            state = State(
-                start, noise, bounds, seed, penalty_factor=penalty_factor,
-            )  # fmt: skip
+            state = State(start, noise, bounds, seed, penalty_factor=penalty_factor)
             if validation is not None and scale > 0:
                 state.record(self._validate(validation, state))
         self._learn(state, training, validation, mark)
@@ -348,16 +345,6 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
         self.temperature_ = 1 / sharpness
         return self
 
-    def _centroid_scale(self, training: Samples, validation: Samples | None) -> tuple[float, float]:
-        """Return the scale of initial scores, and the factor of the regulariser that suits it."""
-        scale = self._used_recipe().centroid_scale
-        if not isinstance(scale, str):
-            return float(scale), 1.0
-        if validation is None or issparse(training.X):
-            return _USUAL_SCALE, 1.0
-        found = likeliest_scale(training, validation)
-        return found, (_USUAL_SCALE / found) ** 2
-
     def _validate(self, validation: Samples, state: State) -> ValidationScore:
         """Return the precision with the best discount where one is chosen, or will be in effect.
 
@@ -393,14 +380,10 @@ class AdversarialSoftmax(HasRecipe, ExtremeClassifier):
 
     def _new_noise(self, training: Samples) -> Noise:
         noise = self._noise_for(training.X)
-        if isinstance(noise, str) and noise == "uniform":
-            return Noise.uniform(training.Y.shape[1])
-        if isinstance(noise, str) and noise == "frequency":
-            return Noise.by_frequency(training.Y)
-        if isinstance(noise, str):
+        if isinstance(noise, str) and noise == "tree":
             noise = NoiseTree(n_jobs=self.n_jobs, verbose=self.verbose)
         share = float(self._used_recipe().frequency_share)
-        return Noise.of_tree(noise, training.X, training.Y, share)
+        return Noise.of(noise, training.X, training.Y, share)
 
     def _check_more(self, X: Any, Y: Any) -> tuple[Features, csr_matrix]:
         X, Y = self._check_fit_input(X, Y)

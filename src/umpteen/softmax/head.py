@@ -1,6 +1,7 @@
 """AdversarialHead: adversarial softmax as the last layer of a network that learns, too."""
 
 import math
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch.nn.functional import pad, softplus
 
 from umpteen.errors import ModelCorruptError, ParameterError
 from umpteen.kernels.noise import alias_table
+from umpteen.kernels.noise_tree import NoiseArrays
 from umpteen.neural.frequencies import frequencies_of, set_bias
 from umpteen.neural.labels import as_targets
 from umpteen.neural.logits import LogitHead, Scorer
@@ -24,6 +26,7 @@ from umpteen.neural.topk import best_columns
 from umpteen.softmax.frequency_tree import frequency_tree
 from umpteen.softmax.noise_operator import log_noise_table, noise_visits
 from umpteen.softmax.noise_tree import NoiseTree
+from umpteen.softmax.tree_faults import tree_faults
 from umpteen.validation import check_k, check_number
 
 OBJECTIVES = ("sampled_softmax", "negative_sampling")
@@ -32,6 +35,7 @@ _FAR = 1e4  # as in the kernels: no training sample goes beyond
 _BLOCK_SCORES = 2**22
 _TREE = ("tree_weights", "tree_biases", "label_of", "leaf_of")
 _FREQUENCY = ("log_frequencies", "limit", "alias")
+_REDUCTION = ("components", "offset", "scale")
 
 
 class AdversarialHead(SettledHead, LogitHead):
@@ -180,7 +184,9 @@ class AdversarialHead(SettledHead, LogitHead):
         `labels` have the forms of `forward`; `options` are of `umpteen.softmax.NoiseTree`. Some
         tens of thousands of samples are enough. Frequencies stay those of `init_bias`.
         """
-        rows = self._rows(features).detach().float()
+        if isinstance(features, Tensor):
+            features = features.detach().to(self.table.weight.dtype)
+        rows = self._rows(features).float()
         targets = as_targets(labels, features.shape[:-1], self.n_labels, -100, rows.device)
         counted = slice(None) if targets.counted is None else targets.counted.cpu().numpy()
         classes = targets.classes.cpu().numpy()[counted]
@@ -199,24 +205,20 @@ class AdversarialHead(SettledHead, LogitHead):
         """Return the best rows of this rank, and their scores."""
         if self.loss_name == "sampled_softmax":
             return super().best_of(features, k)
-        best = [best_columns(self._corrected(rows, ranks), k) for rows in self._split(features)]
-        labels, found = zip(*best, strict=True)
-        return torch.cat(labels), torch.cat(found)
+        return self._by_blocks(lambda rows: best_columns(self._corrected(rows, ranks), k), features)
 
     def best_log_proba_of(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
         if self.loss_name == "sampled_softmax":
             return super().best_log_proba_of(features, k)
-        best = [best_columns(self._normalised(rows), k) for rows in self._split(features)]
-        labels, found = zip(*best, strict=True)
-        return torch.cat(labels), torch.cat(found)
+        return self._by_blocks(lambda rows: best_columns(self._normalised(rows), k), features)
 
     def log_proba_of(self, features: Tensor, labels: Tensor) -> Tensor:
         if self.loss_name == "sampled_softmax":
             return super().log_proba_of(features, labels)
-        blocks = self._split(features)
-        asked = labels.split([len(rows) for rows in blocks])
-        each = (self._normalised(rows).gather(1, y) for rows, y in zip(blocks, asked, strict=True))
-        return torch.cat(list(each))
+        found: tuple[Tensor] = self._by_blocks(
+            lambda rows, asked: (self._normalised(rows).gather(1, asked),), features, labels
+        )
+        return found[0]
 
     @property
     def n_rows(self) -> int:
@@ -228,9 +230,13 @@ class AdversarialHead(SettledHead, LogitHead):
 
         return score
 
-    def _split(self, features: Tensor) -> tuple[Tensor, ...]:
-        """Few enough rows at a time to hold the scores of all labels."""
-        return torch.split(features, max(1, _BLOCK_SCORES // self.n_labels))
+    def _by_blocks(
+        self, answer: Callable[..., tuple[Tensor, ...]], *tensors: Tensor
+    ) -> tuple[Any, ...]:
+        """The answers for all rows, few enough at a time to hold the scores of all labels."""
+        n_rows = max(1, _BLOCK_SCORES // self.n_labels)
+        blocks = zip(*(each.split(n_rows) for each in tensors), strict=True)
+        return tuple(map(torch.cat, zip(*(answer(*block) for block in blocks), strict=True)))
 
     def _corrected(self, rows: Tensor, ranks: Ranks) -> Tensor:
         """Scores of all labels with the noise added (Eq. 5), `(n, labels of the rank)`."""
@@ -242,10 +248,14 @@ class AdversarialHead(SettledHead, LogitHead):
         return self._corrected(rows, Ranks()).log_softmax(1)
 
     def _reduced(self, features: Tensor) -> Tensor:
-        """What the tree sees, `(n, noise_dim)`: each draw and its probability agree exactly."""
+        """Return what the tree sees, `(n, noise_dim)`: a draw and its probability agree exactly.
+
+        Training in float16 has infinite features now and then. With NaN, draws would end where no
+        class is.
+        """
         with torch.autocast(features.device.type, enabled=False):
             rows = features.detach().float() @ self.components
-        return ((rows - self.offset) * self.scale).clamp(-_FAR, _FAR)
+        return ((rows - self.offset) * self.scale).nan_to_num(0.0).clamp(-_FAR, _FAR)
 
     def _noise(self) -> list[Tensor]:
         return [getattr(self, name) for name in (*_TREE, *_FREQUENCY)]
@@ -261,7 +271,7 @@ class AdversarialHead(SettledHead, LogitHead):
         reduction, missing = tree.reduction_, self.noise_dim - tree.weights_.shape[1]
         arrays = tree.arrays
         self._set(_TREE, arrays._replace(weights=np.pad(arrays.weights, ((0, 0), (0, missing)))))
-        for name in ("components", "offset", "scale"):
+        for name in _REDUCTION:
             values = torch.from_numpy(getattr(reduction, name)).float()
             getattr(self, name).copy_(pad(values, (0, missing)))
 
@@ -269,12 +279,36 @@ class AdversarialHead(SettledHead, LogitHead):
         for name, array in zip(names, arrays, strict=True):
             setattr(self, name, torch.from_numpy(array).to(self.scale.device))
 
+    def _apply(self, *arguments: Any, **options: Any) -> Self:
+        """Go to another device or type; the noise keeps its precision, which draws need."""
+        before = dict(self.named_buffers())
+        super()._apply(*arguments, **options)  # type: ignore[no-untyped-call]
+        for name, buffer in self.named_buffers():
+            if buffer.dtype != before[name].dtype:
+                setattr(self, name, before[name].to(buffer.device))
+        return self
+
     def _load_from_state_dict(self, state: Any, prefix: str, *more: Any) -> None:
         """Refuse trees and tables that would make the kernel read elsewhere in memory."""
+        given = {}
+        for name in (*_TREE, *_FREQUENCY, *_REDUCTION):
+            own, values = getattr(self, name), state.get(prefix + name)
+            if isinstance(values, Tensor) and values.shape == own.shape:  # else PyTorch refuses it
+                given[name] = values.to(own.dtype)
+        for fault in self._faults(given):
+            raise ModelCorruptError(f"{prefix}{fault} in these weights: get their file again")
+        super()._load_from_state_dict(state, prefix, *more)
+
+    def _faults(self, given: dict[str, Tensor]) -> Iterator[str]:
         limits = {"label_of": (-1, self.n_labels), "alias": (0, self.n_labels),
                   "leaf_of": (0, len(self.label_of))}  # fmt: skip
-        for name, (least, end) in limits.items():
-            values = state.get(prefix + name)
-            if values is not None and not bool(((values >= least) & (values < end)).all()):
-                raise ModelCorruptError(f"{prefix}{name} of these weights is damaged")
-        super()._load_from_state_dict(state, prefix, *more)
+        for name, values in given.items():
+            if name in limits:
+                fits = (values >= limits[name][0]) & (values < limits[name][1])
+            else:
+                fits = values.isfinite() | (name == "tree_biases")  # inf where all goes right
+            if not bool(fits.all()):
+                yield f"{name} is damaged"
+        if all(name in given for name in _TREE):
+            tree = NoiseArrays(*(given[name].cpu().numpy() for name in _TREE))
+            yield from (f"the noise tree {fault}" for fault in tree_faults(tree))

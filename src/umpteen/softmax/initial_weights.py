@@ -1,10 +1,10 @@
-"""Initial weights: each class starts at its centroid, which is worth some epochs."""
+"""Initial weights: each class starts at its centroid, which saves some epochs."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from scipy.special import logsumexp
 
 from umpteen.softmax.split import Samples
@@ -14,6 +14,7 @@ from umpteen.validation import Features
 _BLOCK_CLASSES = 4_096
 _BLOCK_SCORES = 2**21
 _FIRST_SQUARE = 0.01  # of samples of unit length
+_USUAL_SCALE = 10.0
 SCALES = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
 
@@ -39,6 +40,21 @@ def centroid_scores(X: Features, Y: csr_matrix, scale: float) -> DenseScores | S
     scores.weight_squares[:] = _FIRST_SQUARE * root_mean_square_length(X) ** 2
     scores.bias_squares[:] = _FIRST_SQUARE
     return scores
+
+
+def initial_scale(
+    given: float | str, training: Samples, validation: Samples | None
+) -> tuple[float, float]:
+    """Return the scale of initial scores, and the factor of the regulariser that suits it.
+
+    "auto" is the likeliest scale for dense rows, if there are validation samples.
+    """
+    if not isinstance(given, str):
+        return float(given), 1.0
+    if validation is None or issparse(training.X):
+        return _USUAL_SCALE, 1.0
+    found = likeliest_scale(training, validation)
+    return found, (_USUAL_SCALE / found) ** 2
 
 
 def likeliest_scale(training: Samples, validation: Samples) -> float:

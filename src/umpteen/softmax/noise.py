@@ -52,6 +52,13 @@ class Noise:
         return MixtureArrays(tree.arrays, float(self.share), self._frequency)
 
     @classmethod
+    def of(cls, kind: str | NoiseTree, X: Features, Y: csr_matrix, share: float) -> "Noise":
+        """Return "uniform" noise, noise by "frequency", or that of a copy of a tree, fitted."""
+        if isinstance(kind, NoiseTree):
+            return cls.of_tree(kind, X, Y, share)
+        return cls.uniform(Y.shape[1]) if kind == "uniform" else cls.by_frequency(Y)
+
+    @classmethod
     def uniform(cls, n_classes: int) -> "Noise":
         """Return noise that draws every class alike."""
         return cls(1.0, np.full(n_classes, 1 / n_classes), None)

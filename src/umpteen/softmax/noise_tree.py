@@ -26,6 +26,7 @@ from umpteen.kernels.noise_table import log_prob_table
 from umpteen.kernels.noise_tree import NoiseArrays, draw_rows, log_prob_rows
 from umpteen.progress import Verbose, progress_bar
 from umpteen.softmax.reduction import Reduction
+from umpteen.softmax.tree_faults import tree_faults
 from umpteen.softmax.tree_fitting import choose_regularizers, depth_of, grow, samples_by_class
 from umpteen.storage import Given, Index, Shape, Size, Sizes, Within
 from umpteen.validation import (
@@ -55,8 +56,9 @@ class NoiseTree(BaseEstimator):
     node sends a sample right with probability sigmoid(w.z + b), where z are `dim` features of the
     sample at unit variance. Nodes are fitted from the root down. Each node alternates between
     Newton ascent on w and b, and sending those half of the classes right that gain most by it (Eq.
-    9), until no class changes sides or for `max_rounds` (1 keeps the initial split, along the
-    direction in which class means differ most).
+    9), until hardly a class changes sides or for `max_rounds` (1 keeps the initial split, along the
+    direction in which class means differ most). A node with more than 16,384 samples fits w and b
+    to every second of them, or third and so on.
 
     Probabilities of all classes add up to 1. A class without samples has a small probability.
 
@@ -64,11 +66,13 @@ class NoiseTree(BaseEstimator):
     ----------
     dim : number of features that the tree sees.
     directions : what these features are. "principal" are principal components, as in the paper;
-        "discriminant" are the directions in which class means differ most.
+        "discriminant" are the directions in which class means differ most. If features vary for
+        other reasons, such a tree predicts much better, but its draws are not always better
+        negatives (`papers/adversarial/README.md`).
     regularizer : `regularizer * (|w|^2 + b^2)` is subtracted from a node's log-likelihood. With
         larger values, probabilities are closer to one another. "auto" chooses a value for each
         level by the likelihood of a validation split, a fifth of the samples, and then fits to all
-        samples. This takes about three times as long; less with very many samples.
+        samples. This takes a sixth to a third of the time of `fit`.
     max_rounds : maximum number of alternations between weights and sides at a node.
 
     Attributes
@@ -111,9 +115,10 @@ class NoiseTree(BaseEstimator):
     regularizers_: npt.NDArray[np.float64]
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
-        """Yield errors of a loaded object: a tree that is not full."""
+        """Yield errors of a loaded object: a tree that is not full, or leads to no class."""
         if len(self.label_of_).bit_count() != 1:
             yield f"has {len(self.label_of_)} leaves, expected a power of two"
+        yield from tree_faults(self.arrays)
 
     def __init__(
         self,
@@ -157,7 +162,7 @@ class NoiseTree(BaseEstimator):
         self.n_features_in_, self.n_classes_ = int(X.shape[1]), int(labels.shape[1])
         self.reduction_ = reduction
         self.weights_, self.biases_, self.label_of_, self.leaf_of_ = grown.arrays
-        self.log_likelihood_ = grown.log_likelihood / labels.nnz
+        self.log_likelihood_ = self._mean_log_prob(samples)
         self.n_rounds_, self.regularizers_ = grown.n_rounds, regularizers
         return self
 
@@ -174,6 +179,14 @@ class NoiseTree(BaseEstimator):
         seed = check_seed(self.random_state)
         with progress_bar("Choosing the regularizer", depth, verbose=self.verbose) as bar:
             return choose_regularizers(samples, seed, self.n_jobs, bar)
+
+    def _mean_log_prob(self, samples: ClassSamples) -> float:
+        classes = np.repeat(np.arange(self.n_classes_, dtype=np.int32), np.diff(samples.start))
+        tree = NoiseArrays(self.weights_, self.biases_, self.label_of_, self.leaf_of_)
+        blocks = self._by_rows(
+            lambda rows: log_prob_rows(tree, samples.rows[rows], classes[rows, None]), len(classes)
+        )
+        return float(np.concatenate(blocks).mean(dtype=np.float64))
 
     def sample(self, X: Any, n: int = 1, rng: Any = None) -> IntArray:
         """Draw `n` classes for each sample, independently, `(n_samples, n)`.
@@ -272,7 +285,7 @@ class NoiseTree(BaseEstimator):
 
 
 def _blocks(n_rows: int, size: int) -> list[slice]:
-    """No rows are one empty block."""
+    """Cut rows into blocks; no rows are one empty block."""
     starts = range(0, max(n_rows, 1), size)
     return [slice(start, min(start + size, n_rows)) for start in starts]
 

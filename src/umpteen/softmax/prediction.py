@@ -113,7 +113,7 @@ class Answers:
         return np.concatenate([np.empty((0, labels.shape[1]), np.float32), *blocks])
 
     def _calibrated(self, scores: FloatArray, log_counts: FloatArray) -> FloatArray:
-        """In place; models of earlier versions are calibrated less, and keep their bits."""
+        """Calibrate scores in place; models of earlier versions keep their bits."""
         if self.calibration == NOT_CALIBRATED:
             return scores
         sharpness, prior, bend = map(np.float32, self.calibration)
@@ -157,7 +157,7 @@ class Answers:
 
 
 def _log_softmax(scores: FloatArray) -> FloatArray:
-    """In place; a row of which nothing was seen stays -inf."""
+    """Normalise scores in place; a row that is all -inf stays so."""
     best = scores.max(axis=1, keepdims=True)
     scores -= np.where(best == -np.inf, 0, best)
     scores -= np.log(np.maximum(np.exp(scores).sum(axis=1, keepdims=True), 1))
@@ -165,7 +165,7 @@ def _log_softmax(scores: FloatArray) -> FloatArray:
 
 
 def _best(labels: IntArray, scores: FloatArray, k: int) -> tuple[IntArray, Any]:
-    """The `k` best of each row's candidates; equal scores stand by label."""
+    """Return the `k` best of each row's candidates; ties go to the lowest label."""
     order = np.lexsort((labels, -scores), axis=1)[:, :k]
     chosen, values = (np.take_along_axis(each, order, axis=1) for each in (labels, scores))
     missing = k - chosen.shape[1]

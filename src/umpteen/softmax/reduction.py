@@ -12,7 +12,7 @@ from scipy.sparse import csc_matrix, csr_matrix
 from umpteen import parallel
 from umpteen.kernels.noise_tree import reduce_dense, reduce_sparse
 from umpteen.kernels.topk import frozen_csr
-from umpteen.storage import Shape, storable
+from umpteen.storage import Shape, Within, storable
 from umpteen.validation import Features
 
 _MOST_EXACT = 2048  # features of dense rows whose covariance is decomposed as it is
@@ -22,6 +22,7 @@ _POWER_ROUNDS = 5
 _BLOCK_ENTRIES = 2**22  # of dense rows held in float64: 32 MB
 _BLOCK_ROWS = 8192
 _LEAST_SHARE = 1e-10  # of the largest variance: below it is rounding
+_MOST = 1e38  # in float32, more is infinite
 _LEAST_SPREAD = 1e-12  # of the mean square: float32 rows that differ by less are all equal
 
 FloatArray = npt.NDArray[np.float32]
@@ -33,9 +34,9 @@ DoubleArray = npt.NDArray[np.float64]
 class Reduction:
     """z = (x.components - offset) * scale: mean 0 and variance 1 over the rows it was made of."""
 
-    components: Annotated[FloatArray, Shape("features", "dim")]  # columns of unit length
-    offset: Annotated[DoubleArray, Shape("dim")]
-    scale: Annotated[DoubleArray, Shape("dim")]
+    components: Annotated[FloatArray, Shape("features", "dim"), Within(-2, 2)]  # unit columns
+    offset: Annotated[DoubleArray, Shape("dim"), Within(-_MOST, _MOST)]
+    scale: Annotated[DoubleArray, Shape("dim"), Within(0, _MOST)]
 
     @classmethod
     def of(cls, X: Features, dim: int, seed: int) -> "Reduction":
@@ -85,10 +86,10 @@ class Reduction:
 
 
 def _discriminants(rows: FloatArray, Y: csr_matrix, dim: int) -> DoubleArray:
-    """Orthonormal directions, largest scatter of class means first; rows have unit covariance.
+    """Return orthonormal directions, largest scatter of class means first.
 
-    A mean of few rows scatters by itself: what is expected of that, if classes did not differ,
-    is the same in every direction.
+    Rows have unit covariance. A mean of few rows scatters by itself: what is expected of that, if
+    classes did not differ, is the same in every direction.
     """
     given = csc_matrix((np.ones(Y.nnz), Y.indices, Y.indptr), shape=Y.shape[::-1])
     counts = np.maximum(np.asarray(given.sum(axis=1)).ravel(), 1.0)

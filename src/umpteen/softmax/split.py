@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
+from umpteen import scratch
 from umpteen.softmax.prediction import Answers
 from umpteen.splitting import validation_split
 from umpteen.validation import Features
@@ -17,7 +18,7 @@ _MOST_SAMPLES, _MOST_SCORES = 2_000, 2e8  # of the validation split
 
 
 class ValidationScore(NamedTuple):
-    """Precision at 1, and the frequency discount that reaches it."""
+    """The precision at 1, and the frequency discount that reaches it."""
 
     precision: float
     discount: float
@@ -65,4 +66,4 @@ def split_samples(
     drawn &= (n_labels > 0) & (Y @ seen == n_labels)
     if not drawn.any():
         return Samples(X, Y), None
-    return Samples(X[~drawn], Y[~drawn]), Samples(X[drawn], Y[drawn])
+    return Samples(scratch.rows_at(X, ~drawn), Y[~drawn]), Samples(X[drawn], Y[drawn])

@@ -11,7 +11,13 @@ import numpy.typing as npt
 from scipy.sparse import csc_matrix, csr_matrix
 
 from umpteen import parallel
-from umpteen.kernels.noise_fit import ClassSamples, class_sums, decision_likelihood, fit_nodes
+from umpteen.kernels.noise_fit import (
+    ClassSamples,
+    Effort,
+    class_sums,
+    decision_likelihood,
+    fit_nodes,
+)
 from umpteen.kernels.noise_tree import NoiseArrays
 from umpteen.progress import Bar
 
@@ -20,7 +26,9 @@ _NODE_WORK = 30  # a node takes as long as so many more samples
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _START, _START_WITHOUT_VALIDATION = GRID.index(300.0), GRID.index(1.0)
 _VALIDATION_SHARE = 0.2
-_ENOUGH_SAMPLES = 50_000  # and
+_TOLERANCE = 1e-4  # of a node's objective
+_MOST_ROWS = 16_384  # by which a node is fitted
+_ENOUGH_SAMPLES = 10_000  # and
 _ENOUGH_NODES = 8  # of a level, to tell which value is the best
 
 IntArray = npt.NDArray[np.int64]
@@ -30,7 +38,6 @@ class Growth(NamedTuple):
     """A grown tree, and how it went."""
 
     arrays: NoiseArrays
-    log_likelihood: float  # of all samples
     n_rounds: npt.NDArray[np.int32]  # alternations of each node, by its number
 
 
@@ -67,15 +74,13 @@ def grow(
     thetas = np.zeros((2**depth, dim + 1), np.float32)
     n_rounds = np.zeros(2**depth, np.int32)
     order, bounds = np.arange(n_classes), np.array([0, n_classes])
-    total = 0.0
     for level, regularizer in enumerate(regularizers):
         fitted = fit_level(samples, order, bounds, float(regularizer), max_rounds, n_jobs)
         nodes = slice(2**level, 2 ** (level + 1))
         thetas[nodes], n_rounds[nodes] = fitted.thetas, fitted.n_rounds
-        total += float(fitted.likelihoods.sum())
         order, bounds = fitted.order, halved(bounds, fitted.n_left)
         bar.advance()
-    return Growth(_as_arrays(thetas, order, bounds), total, n_rounds)
+    return Growth(_as_arrays(thetas, order, bounds), n_rounds)
 
 
 class Level(NamedTuple):
@@ -84,7 +89,6 @@ class Level(NamedTuple):
     order: IntArray  # of classes, by node, those that go left first
     n_left: IntArray
     thetas: npt.NDArray[np.float64]
-    likelihoods: npt.NDArray[np.float64]
     n_rounds: npt.NDArray[np.int32]
 
 
@@ -97,12 +101,13 @@ def fit_level(
     n_jobs: int | None,
 ) -> Level:
     """Fit the nodes of a level; node i has the classes `order[bounds[i]:bounds[i + 1]]`."""
+    effort = Effort(max_rounds, _TOLERANCE, _MOST_ROWS)
 
     def fit(nodes: tuple[int, int]) -> tuple[npt.NDArray, ...]:
         own = bounds[nodes[0] : nodes[1] + 1]
         classes = order[own[0] : own[-1]]
         return fit_nodes(  # type: ignore[no-any-return]
-            samples, classes, own - own[0], regularizer, max_rounds
+            samples, classes, own - own[0], regularizer, effort
         )
 
     sizes = np.diff(samples.start)[order]
@@ -111,7 +116,7 @@ def fit_level(
 
 
 def _shares(sizes: IntArray, bounds: IntArray) -> list[tuple[int, int]]:
-    """Nodes from first to before last that take about as long together as others do."""
+    """Cut the nodes into ranges (first, after last) that take about equally long."""
     work = np.add.reduceat(sizes, bounds[:-1]) + _NODE_WORK
     share = (np.cumsum(work) - work) * _TASKS // work.sum()
     cuts = np.flatnonzero(np.diff(share)) + 1
@@ -144,10 +149,9 @@ def choose_regularizers(
 
     That is a fifth of the samples. Each level is fitted to the others along its first split
     (one round tells as much about the value as twenty do, in half the time), with the value of
-    the level above first, then with its neighbours in the grid for as long as they are better; the
-    levels below go on from the best. Some three to four fits for each level, where of many nodes
-    only some are fitted, and below only theirs: with millions of samples, what counts is the time
-    for the first levels.
+    the level above first, then with smaller ones for as long as they are better, or else larger
+    ones; the levels below go on from the best. Some three fits for each level, where of many nodes
+    only some are fitted, and below only theirs.
     """
     random = np.random.default_rng(seed)
     training, validation = split_samples(samples, random)
@@ -215,7 +219,7 @@ def _best_level(
         return tried[i][0]
 
     best = first
-    for step in (1, -1):
+    for step in (-1, 1):
         while likelihood(best + step) > likelihood(best):
             best += step
     return best, tried[best][1]

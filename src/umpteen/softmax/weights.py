@@ -1,8 +1,8 @@
 """Linear scores x.w_y + b_y of very many classes: how they are kept, computed and trained.
 
-Dense features have a weight for every class. Of sparse features a class has weights only where
-its own training samples have any: what only other classes' samples have can do no more than speak
-against it, and without it weights take as much room as the samples do (docs/softmax.md).
+Dense features have a weight for every class. With sparse features, a class has weights only for
+features of its own training samples: a weight for any other feature could only lower the score, and
+without these, weights take as much room as the samples do (docs/softmax.md).
 """
 
 from collections.abc import Iterator
@@ -132,7 +132,7 @@ class SparseScores:
         return type(self)(marks, self.biases, squares.astype(np.float32), self.bias_squares)
 
     def set_weights(self, weights: csr_matrix) -> None:
-        """Take over weights, all of them at features that the classes have."""
+        """Set weights, all of which are at features that the classes have."""
         self.weights.data[_places(self.weights, weights)] = weights.data
 
     def table(self, X: Features) -> FloatArray:
@@ -214,7 +214,7 @@ def new_scores(X: Features, Y: csr_matrix) -> DenseScores | SparseScores:
 
 
 def _support(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
-    """Which features the samples of each class have; all data positive."""
+    """Return which features the samples of each class have; all data positive."""
     ones = csr_matrix((np.ones(X.nnz, np.float32), X.indices, X.indptr), shape=X.shape)
     given = csr_matrix((np.ones(Y.nnz, np.float32), Y.indices, Y.indptr), shape=Y.shape)
     support = csr_matrix(given.T @ ones)
@@ -223,7 +223,7 @@ def _support(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
 
 
 def _places(wide: csr_matrix, narrow: csr_matrix) -> npt.NDArray[np.int64]:
-    """Where the entries of `narrow` stand among those of `wide`, which has them all."""
+    """Return the places of the entries of `narrow` in `wide`, which has them all."""
     width = wide.shape[1]
     keys = [
         np.repeat(np.arange(each.shape[0]), np.diff(each.indptr)) * width + each.indices

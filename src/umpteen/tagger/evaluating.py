@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from umpteen.base import TopK
+from umpteen.errors import warn_caller
 from umpteen.metrics import LabelCounts
 from umpteen.metrics.inputs import check_ks
 from umpteen.report import Example, Report, evaluate
@@ -31,6 +32,7 @@ def evaluate_tagger(
     Labels that the tagger does not know are relevant all the same, and missed.
     """
     ks = tuple(check_ks(ks))
+    _warn_of_other_names(state, lists)
     names = state.label_names.with_unknown(lists)
     unknown = np.zeros(len(names) - len(state.label_counts), np.int64)
     top = state.answer(state.features(texts), min(max(_ANSWERS, *ks), len(state.label_names)))
@@ -46,6 +48,17 @@ def evaluate_tagger(
         title=title,
         facts=_facts(state),
     )
+
+
+def _warn_of_other_names(state: State, lists: list[list[str]]) -> None:
+    """Warn if no label of the test is known, such as ids in place of names."""
+    ids = state.label_names.ids
+    given = next((name for names in lists for name in names), None)
+    if given is not None and not any(name in ids for names in lists for name in names):
+        warn_caller(
+            f"no label of these texts, such as {given!r:.60}, is a label of this tagger, such as "
+            f"{next(iter(ids), '')!r:.60}: are they label names of the same kind?"
+        )
 
 
 def _parents(state: State, names: LabelNames) -> csr_matrix | None:

@@ -118,6 +118,18 @@ def new_classifier(tagger: "Tagger") -> ExtremeClassifier:
     return LabelTree.for_texts(cost="auto", random_state=tagger.random_state)
 
 
+def check_not_of_default(tagger: "Tagger", parameters: dict[str, Any]) -> None:
+    """Refuse parameters such as `vectorizer__ngrams` if there is no vectorizer to have them."""
+    examples = {"classifier": "LabelTree.for_texts()", "vectorizer": "Vectorizer()"}
+    for name in parameters:
+        part, _, inner = name.partition("__")
+        if inner and part in examples and parameters.get(part, getattr(tagger, part)) is None:
+            raise ParameterError(
+                f"{name} is not possible, since fit chooses the {part} of this Tagger: pass one, "
+                f"such as Tagger({part}={examples[part]})"
+            )
+
+
 def choose(
     tagger: "Tagger",
     texts: Texts,

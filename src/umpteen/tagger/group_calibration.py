@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
+from umpteen import scratch
 from umpteen.aggregated import Eagle
 from umpteen.base import TopK
 from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers
@@ -34,7 +35,9 @@ def calibrated_by_groups(
         return None, None
     learned = groups[kept].getnnz(axis=0) > 0
     trial = clone(eagle).fit(
-        X[learned], groups=groups[kept][:, learned], group_labels=group_labels[kept]
+        scratch.rows_at(X, learned),
+        groups=groups[kept][:, learned],
+        group_labels=group_labels[kept],
     )
     top = trial.predict_topk(X[held], RANKS).padded(RANKS)
     if not (top.labels >= 0).any():

@@ -12,6 +12,7 @@ from umpteen.base import ExtremeClassifier, KnowsFeatures, TopK, is_able
 from umpteen.data import LabelVocabulary
 from umpteen.errors import ParameterError
 from umpteen.metrics.hits import found_in
+from umpteen.scratch import slices
 from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.learned_groups import LearnedGroups
@@ -76,10 +77,10 @@ class State:
         return broader_labels(self.vocabulary, self.label_names)
 
     def _supported(self, X: csr_matrix, top: TopK) -> TopK:
-        """Take away the answers that no word of the text speaks for.
+        """Remove the answers that no word of the text supports.
 
         A classifier has an answer to any text, even if it knows no word of it: the most frequent
-        labels. Words that were learned after `fit` speak only for the labels that learned them.
+        labels. Words that were learned after `fit` support only the labels that learned them.
         """
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         seen = np.bincount(rows[self.seen_features[X.indices]], minlength=X.shape[0]) > 0
@@ -118,7 +119,8 @@ def seen_features(
     One that can tell which labels know a feature is asked about the others when it answers.
     """
     seen = np.zeros(X.shape[1], bool)
-    seen[X.indices] = True
+    for part in slices(X.nnz):  # which numpy copies, with 64 bits for each index
+        seen[X.indices[part]] = True
     if label_features is not None and not is_able(classifier, KnowsFeatures):
         seen[label_features.indices] = True
     return seen

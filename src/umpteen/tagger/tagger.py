@@ -35,7 +35,7 @@ from umpteen.tagger.assigning import assign_labels
 from umpteen.tagger.calibration import RANKS, Calibration, ValidatedAnswers
 from umpteen.tagger.evaluating import evaluate_tagger
 from umpteen.tagger.explanation import TagExplanation, explain_tag
-from umpteen.tagger.fitting import estimate_fit, fit_labelled
+from umpteen.tagger.fitting import check_not_of_default, estimate_fit, fit_labelled
 from umpteen.tagger.grouped import fit_groups
 from umpteen.tagger.label_names import LabelNames
 from umpteen.tagger.learned_groups import LearnedGroups
@@ -161,6 +161,12 @@ class Tagger(BaseEstimator):
         self.replay = replay
         self.keep_texts = keep_texts
         self.random_state = random_state
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters, also those of a given part, such as `vectorizer__ngrams`."""
+        check_not_of_default(self, parameters)
+        super().set_params(**parameters)
+        return self
 
     def fit(
         self,

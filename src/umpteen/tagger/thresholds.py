@@ -52,7 +52,7 @@ def check_min_labels(min_labels: Any, k: int | None) -> int:
     is_number = isinstance(min_labels, int | np.integer) and not isinstance(min_labels, bool)
     if not is_number or min_labels < 0:
         raise ParameterError(f"min_labels={min_labels!r} is not possible: give 0 or more")
-    if isinstance(k, int | np.integer) and min_labels > k:
+    if isinstance(k, int | np.integer) and min_labels > max(k, 0):
         raise ParameterError(
             f"min_labels={min_labels} asks for more labels than k={k} allows: raise k"
         )
@@ -71,13 +71,29 @@ def cut_as_asked(
             raise ParameterError("threshold='tuned' needs tune_thresholds(...) first")
         return tuned.apply(top, min_labels)
     if isinstance(threshold, str):
-        return _tuned_once(threshold, check_validated(validated)).apply(top, min_labels)
+        return _tuned_once(threshold, _for_goal(threshold, validated)).apply(top, min_labels)
     is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not is_number or not 0 <= threshold <= 1:
         raise ParameterError(
             f"threshold={threshold!r} is not a probability between 0 and 1, such as 0.7"
         )
     return top.cut(float(threshold), min_labels)
+
+
+def _for_goal(threshold: str, validated: ValidatedAnswers | None) -> ValidatedAnswers:
+    """Return the answers that the goal of a threshold is reached on."""
+    if not is_metric(threshold):
+        raise ParameterError(
+            f"threshold={threshold!r} is not possible; expected a probability such as 0.7, "
+            f"'tuned', or one of {', '.join(METRICS)} (with any share between 0 and 1)"
+        )
+    if validated is None:
+        raise ParameterError(
+            f"threshold={threshold!r} needs a validation split, and this tagger was fitted without "
+            f"one: call tune_thresholds({threshold!r}, texts, labels) with texts that it did not "
+            "learn from, and use threshold='tuned'"
+        )
+    return validated
 
 
 def check_validated(validated: ValidatedAnswers | None) -> ValidatedAnswers:

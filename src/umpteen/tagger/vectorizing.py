@@ -14,6 +14,7 @@ from umpteen.errors import FeaturesError, ParameterError
 from umpteen.linear import NameFeatures
 from umpteen.shards import Texts
 from umpteen.text import Vectorizer
+from umpteen.text.morphology import unmarked
 from umpteen.text.vocabulary import Vocabulary
 from umpteen.validation import as_csr, check_features
 
@@ -81,14 +82,21 @@ def vectors_of_features(
     if not is_able(classifier, StartsFromTokenVectors):
         raise ParameterError(
             f"word_vectors has no effect on {type(classifier).__name__}, which does not start from "
-            "vectors of words: use SiameseXML, or leave word_vectors out"
+            "vectors of words: use SiameseXML, also in an Ensemble, or leave word_vectors out"
         )
     if not hasattr(vectorizer, "get_feature_names_out"):
         raise ParameterError(
             f"word_vectors needs a vectorizer whose columns have names, such as Vectorizer(); "
             f"{type(vectorizer).__name__} has none"
         )
+    if not callable(word_vectors):
+        raise ParameterError(
+            f"word_vectors is a {type(word_vectors).__name__}; expected a function from a list of "
+            "words to an array with a vector for each, such as umpteen.text.pretrained_vectors"
+        )
     words = [str(name) for name in vectorizer.get_feature_names_out()]
+    if isinstance(vectorizer, Vectorizer):
+        words = [unmarked(word) for word in words]
     return np.asarray(word_vectors(words), np.float32)
 
 

@@ -343,5 +343,16 @@ def sequences(word: str) -> list[str]:
     return list(dict.fromkeys(pieces))
 
 
+def unmarked(name: str) -> str:
+    """Return the letters of a feature's name, without the marks of stems and of sequences.
+
+    >>> unmarked("fly*"), unmarked("*_hii*"), unmarked("least squares")
+    ('fly', 'hii', 'least squares')
+    """
+    if name.startswith("*"):
+        return name.strip("*").removeprefix("_").removesuffix("_")
+    return name.removesuffix("*")
+
+
 def _hashes_of_sequences(pieces: list[str]) -> Hashes:
     return np.asarray(hash_lines(_lines(pieces), np.repeat(_SEQUENCE, len(pieces))))

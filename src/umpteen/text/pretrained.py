@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from umpteen.errors import MissingExtraError, ModelNotFoundError
-from umpteen.extras import require
+from umpteen.extras import how_to_install, require
 from umpteen.validation import check_texts, unit_rows
 
 FloatArray = npt.NDArray[np.float32]
@@ -45,7 +45,7 @@ def _read() -> tuple[Any, FloatArray]:
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError(
             "pretrained vectors of words need 'wordllama', which is not installed: "
-            "pip install 'umpteen[words]'"
+            f"{how_to_install('words')}"
         )
     weights, tokens = (Path(spec.submodule_search_locations[0]) / name for name in _FILES)
     for path in (weights, tokens):

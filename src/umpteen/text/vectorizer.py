@@ -1,6 +1,7 @@
 """Vectorizer: texts in, sparse features out."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from umpteen.kernels.compiling import frozen
 from umpteen.kernels.hashing import places
 from umpteen.kernels.ngrams import count_texts
 from umpteen.kernels.tfidf import weigh_texts
+from umpteen.scratch import gathered_rows, rows_together
 from umpteen.shards import Texts, TextShards, TextSource, check_text_source
 from umpteen.storage import Shape, Size, Sizes, Within, storable
 from umpteen.text.languages import UNSPACED, check_language, main_languages
@@ -236,11 +238,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         weights = (self._longest, *self._table(), self._columns_of_words(), self.idf_,
                    self.n_first_, self.sublinear)  # fmt: skip
         shared = (self._reader, self.stop_table_, weights)
-        rows = parallel.map(_weighed, tasks_of(texts), shared, n_jobs=self.n_jobs)
-        indptr, indices, data = _rows_together(rows)
-        matrix = csr_matrix((data, indices, indptr), shape=(len(texts), self.n_features_))
-        matrix.has_canonical_format = True
-        return matrix
+        rows = parallel.stream(_weighed, tasks_of(texts), shared, n_jobs=self.n_jobs)
+        with closing(rows):
+            return gathered_rows(rows, self.n_features_)
 
     @property
     def n_features_used(self) -> int:
@@ -423,22 +423,9 @@ def _voted(source: TextSource, languages: list[str], stops: Table) -> Votes:
 def _weighed(
     task: Any, reader: Morphology, stops: Table, weights: tuple[Any, ...]
 ) -> tuple[Any, Any, Any]:
-    return _rows_together(
+    return rows_together(
         [
             weigh_texts(*frozen((*reader.read(block, stops)[0], *weights)))
             for block in blocks_of(task)
         ]
     )
-
-
-def _rows_together(blocks: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
-    """The rows of all blocks, each (indptr, indices, data), as those of one."""
-    if len(blocks) == 1:
-        return blocks[0]
-    columns: list[Any] = list(map(list, zip(*blocks, strict=True)))
-    blocks.clear()  # so that no array is there twice for longer than it takes to copy it
-    columns[0] = [np.diff(indptr) for indptr in columns[0]]
-    for i in range(3):
-        columns[i] = np.concatenate(columns[i])
-    rows, indices, data = columns
-    return np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]), indices, data

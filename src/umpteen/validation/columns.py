@@ -78,7 +78,10 @@ def plain(values: Any, name: str, error: type[ValueError]) -> Any:
         return _matrix(values, name, error)
     if not any(hasattr(values, method) for method in _AS_LIST):
         return values
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (RuntimeError, TypeError) as problem:  # a sparse tensor, or one with gradients
+        raise error(f"{name} cannot be read as an array: {problem}") from None
     if array.dtype.kind in "biuf":
         return array
     found = cells(values, name, error)

@@ -1,6 +1,7 @@
 """Features: `X`, and features of labels."""
 
 import math
+from copy import copy
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,10 +12,12 @@ from scipy.sparse import csr_matrix
 from umpteen.errors import FeaturesError, LabelsShapeError
 from umpteen.kernels.checks import is_clean
 from umpteen.kernels.topk import frozen_csr
-from umpteen.validation.arrays import as_array, as_float32, canonical_csr
+from umpteen.validation.arrays import as_array, as_float32, canonical_csr, index_dtype
 from umpteen.validation.columns import plain
 
 Features: TypeAlias = csr_matrix | npt.NDArray[np.float32]
+
+_PLAIN_ARRAYS = {np.ndarray, np.memmap}
 
 
 def check_features(
@@ -65,14 +68,15 @@ def unit_rows(X: Features) -> Features:
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     values = X.data.astype(np.float64)
     norms = np.sqrt(np.bincount(rows, weights=values**2, minlength=X.shape[0]))
-    units = (values / _nonzero(norms)[rows]).astype(np.float32)
-    return csr_matrix((units, X.indices, X.indptr), shape=X.shape)
+    units = copy(X)  # shares the indices, which are not checked again
+    units.data = (values / _nonzero(norms)[rows]).astype(np.float32)
+    return units
 
 
 def _sparse_features(X: Any, name: str) -> csr_matrix:
     if _is_ready(X):
         return X  # type: ignore[no-any-return]
-    matrix = canonical_csr(X, as_float32, name, FeaturesError)
+    matrix = canonical_csr(X, as_float32, name, FeaturesError, may_be_long=True)
     _check_width(matrix.shape, name)
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if len(bad):
@@ -85,8 +89,10 @@ def _is_ready(X: Any) -> bool:
     """Whether nothing needs to be done; one pass, since rows asked one by one are common."""
     return (
         type(X) is csr_matrix
+        and {type(X.data), type(X.indices), type(X.indptr)} <= _PLAIN_ARRAYS
+        and X.data.ndim == X.indices.ndim == X.indptr.ndim == 1
         and X.data.dtype == np.float32
-        and X.indices.dtype == X.indptr.dtype == np.int32
+        and X.indices.dtype == X.indptr.dtype == index_dtype(len(X.indices), X.shape[0])
         and len(X.indptr) == X.shape[0] + 1
         and X.shape[1] > 0
         and is_clean(*frozen_csr(X), X.shape[1])

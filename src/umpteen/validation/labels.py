@@ -14,6 +14,10 @@ from umpteen.validation.columns import plain
 from umpteen.validation.indicators import indicator_doubt, say_doubt
 
 _MAX_INT32 = np.iinfo(np.int32).max
+_NAMES = (
+    "Tagger takes texts and label names; for names with features, scikit-learn's LabelEncoder "
+    "numbers one class per sample, and MultiLabelBinarizer numbers lists"
+)
 _ANY_ID, _IDS_PER_ENTRY = 10_000_000, 10  # ids beyond both are no numbers from 0 on
 
 
@@ -129,7 +133,9 @@ def _sparse_labels(Y: Any, name: str) -> csr_matrix:
 
 
 def _dense_labels(Y: Any, n_labels: int | None, name: str) -> csr_matrix:
-    array = as_array(Y, name, LabelsError)
+    array = as_array(
+        Y, name, LabelsError, f"{_NAMES}; an object array of numbers needs .astype(int)"
+    )
     if array.ndim == 1:
         return _labels_of_ids(array, n_labels, name)
     if array.ndim != 2:
@@ -199,8 +205,7 @@ def _check_id_list(row: Any, name: str) -> None:
     for value in row:
         if isinstance(value, str):
             raise LabelsError(
-                f"{name} holds the text {value!r}; expected label ids (whole numbers). "
-                "Tagger takes texts and label names"
+                f"{name} holds the text {value!r}; expected label ids (whole numbers). {_NAMES}"
             )
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise LabelsError(f"{name} holds {value!r}; expected label ids, whole numbers")

@@ -1,5 +1,6 @@
 """Parameters of methods and of questions to them."""
 
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
+    HasMethods,
     Interval,
     Options,
     StrOptions,
@@ -48,10 +50,28 @@ def check_settings(
         is_flag = isinstance(value, bool | np.bool_)
         if is_flag and name in constraints and not any(c in _FLAGS for c in constraints[name]):
             raise ParameterError(f"{name}={value} of {caller_name} is not possible: use a number")
-    try:
-        validate_parameter_constraints(constraints, values, caller_name=caller_name)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise ParameterError(str(error)) from None
+        if isinstance(value, type) and _is_object(constraints.get(name, [])):
+            raise ParameterError(
+                f"{name}={value.__name__} of {caller_name} is a class: pass an object of it, "
+                f"{value.__name__}()"
+            )
+        try:
+            validate_parameter_constraints(constraints, {name: value}, caller_name=caller_name)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ParameterError(f"{error}{_meant(value, constraints[name])}") from None
+
+
+def _is_object(constraints: list[Any]) -> bool:
+    return any(isinstance(each, HasMethods) for each in constraints)
+
+
+def _meant(value: Any, constraints: list[Any]) -> str:
+    """Return a hint if a text is close to one of those that are possible."""
+    options = [
+        text for each in constraints if isinstance(each, StrOptions) for text in each.options
+    ]
+    close = get_close_matches(value, sorted(options), n=1) if isinstance(value, str) else []
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def check_k(k: Any, name: str = "k") -> int:
@@ -60,7 +80,9 @@ def check_k(k: Any, name: str = "k") -> int:
     >>> check_k(np.int64(5))
     5
     """
-    if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer) or k < 1:
+    if isinstance(k, bool | np.bool_) or not isinstance(k, int | np.integer):
+        raise ParameterError(f"{name}={k!r} is not possible: use a whole number, {name}=1 or more")
+    if k < 1:
         raise ParameterError(f"{name}={k!r} is not possible: use {name}=1 or more")
     return int(k)
 

@@ -25,7 +25,7 @@ def review(person, tmp_path):
     person.context.route("**/learn", lambda route: _record(route, sent))
     page = person.open("review")
     page.set_input_files("#files", _jsonl(tmp_path / "queue.jsonl", TEXTS))
-    page.wait_for_selector("#review-labels input")
+    shows(page, TEXTS[0])
     return SimpleNamespace(page=page, sent=sent, person=person)
 
 
@@ -47,8 +47,8 @@ def shows(page, text):
 
 
 def checked(page):
-    boxes = page.locator("#review-labels input:checked").all()
-    return [box.input_value() for box in boxes]
+    boxes = page.locator("#review-labels input:checked")
+    return boxes.evaluate_all("boxes => boxes.map(box => box.value)")  # all at one moment
 
 
 def accept(page, before, after):

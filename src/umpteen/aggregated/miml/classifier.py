@@ -24,7 +24,7 @@ from umpteen.neural.device import find_device, one_thread
 from umpteen.neural.training import Settings
 from umpteen.parallel import run
 from umpteen.progress import Verbose, progress_bar
-from umpteen.storage import Index, NotEmpty, Shape, Sizes, storable
+from umpteen.storage import Index, NotEmpty, Shape, Sizes, Within, storable
 from umpteen.validation import (
     N_JOBS,
     VERBOSE,
@@ -41,6 +41,7 @@ from umpteen.validation import (
 
 Floats = npt.NDArray[np.float32]
 
+_SANE = Within(-1e8, 1e8)  # weights whose products over a few layers do not overflow
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
 
@@ -100,8 +101,8 @@ class CoAttentionMIML(HasRecipe, ExtremeClassifier):
         "verbose": VERBOSE,
     }
 
-    coefs_: Annotated[list[Floats], Shape("layers"), NotEmpty()]
-    intercepts_: Annotated[list[Floats], Shape("layers")]
+    coefs_: Annotated[list[Annotated[Floats, _SANE]], Shape("layers"), NotEmpty()]
+    intercepts_: Annotated[list[Annotated[Floats, _SANE]], Shape("layers")]
     seen_labels_: Annotated[npt.NDArray[np.int32], Shape("seen"), NotEmpty(), Index("labels")]
     label_embeddings_: Annotated[Features, Shape("labels", "features")]
     validation_scores_: list[float]
