@@ -1,22 +1,25 @@
-"""What a node of a cluster holds while a LabelTree is fitted: X whole, and X in blocks.
+"""What a node of a cluster holds while a LabelTree is fitted: X whole, in blocks, and in files.
 
     python benchmarks/cluster_memory.py [--nodes 4] [--quick]
 
 A cluster of nodes with one core runs on this machine. X is sent whole at first. Then it stays in
 blocks of rows, on nodes whose stores are too small for the whole, but for the one that this program
-runs on, which holds all blocks. Formulas stand beside what was measured; time plays no part.
+runs on, which holds all blocks. Then it is in files of a scratch folder, which workers read in
+place. Formulas stand beside what was measured; time plays no part.
 """
 
 import argparse
 import hashlib
 import shlex
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from harness.environment import machine, results_folder, versions
-from harness.metered import local_cluster
+from harness.metered import local_cluster, of_workers
 from harness.report import made_by, table_lines, write_results
 from scipy.sparse import csr_matrix
 
@@ -24,7 +27,7 @@ import umpteen as um
 from umpteen import parallel
 from umpteen.trees import label_representation
 
-SAMPLES = (30_000, 60_000, 90_000)
+SAMPLES = (110_000, 140_000, 170_000)
 N_LABELS, N_FEATURES, PER_SAMPLE = 5_000, 50_000, 200
 STORE = 2_000_000_000
 LEAST_STORE = 80_000_000  # Ray refuses less
@@ -83,7 +86,8 @@ def measured(split: Any, n_nodes: int) -> dict[str, Any]:
     in_blocks = most_blocks / (1 - ON_THEIR_WAY)
     store = max(LEAST_STORE, int(ROOM * in_blocks))
     blocks = on_cluster(split, n_nodes, store, 0)
-    del blocks["model"]
+    in_files = on_cluster(split, n_nodes, STORE, None, in_files=True)
+    del blocks["model"], in_files["model"]
     return {
         "n_samples": n,
         "n_labels": split.Y.shape[1],
@@ -95,20 +99,36 @@ def measured(split: Any, n_nodes: int) -> dict[str, Any]:
         "in_blocks": in_blocks,
         "whole": whole,
         "blocks": {**blocks, "store": store},
-        "same_bits": whole["bits"] == blocks["bits"],
+        "files": in_files,
+        "same_bits": whole["bits"] == blocks["bits"] == in_files["bits"],
     }
 
 
-def on_cluster(split: Any, n_nodes: int, store: int, most_whole: float | None) -> dict[str, Any]:
+def on_cluster(
+    split: Any, n_nodes: int, store: int, most_whole: float | None, in_files: bool = False
+) -> dict[str, Any]:
     """Fit once; `most_whole` is the share of a store above which X stays in blocks."""
-    with local_cluster(n_nodes, store, STORE) as (cluster, engine), cluster.watched() as seen:
+    with local_cluster(n_nodes, store, STORE) as (cluster, engine):
         if most_whole is not None:
             engine.most_whole = most_whole
-        with parallel.engine(engine):
+        list(engine.map(nothing, list(range(64)), ()))
+        idle = max(of_workers())
+        with (
+            TemporaryDirectory() as folder, cluster.watched() as seen, parallel.engine(engine),
+            um.data.scratch(folder) if in_files else nullcontext(),
+        ):  # fmt: skip
             model = um.LabelTree(n_jobs=1, random_state=0).fit(split.X, split.Y)
+            on_disk = sum(path.stat().st_size for path in Path(folder).glob("*/*"))
     top = model.predict_topk(split.X[:2000], k=5)
     bits = hashlib.sha256(top.labels.tobytes() + top.scores.tobytes()).hexdigest()
-    return {"model": model, "bits": bits, "held": engine.most_held, "rows": engine.n_rows, **seen}
+    return {
+        "model": model, "bits": bits, "held": engine.most_held, "rows": engine.n_rows,
+        "idle": idle, "on_disk": on_disk, **seen,
+    }  # fmt: skip
+
+
+def nothing(item: int) -> int:
+    return item
 
 
 class StoppedError(Exception):
@@ -158,6 +178,21 @@ def eagle_rows(results: dict[str, Any]) -> list[Row]:
     return rows
 
 
+def worker_rows(results: dict[str, Any]) -> list[Row]:
+    """Memory of the largest worker: what a task of the root copies is most of it."""
+    rows = [
+        ["samples", "X and labels MB", "blocks: formula MB", "measured MB", "files: formula MB",
+         "measured MB", "files on disk MB", "store MB"]
+    ]  # fmt: skip
+    for each in results["sizes"]:
+        blocks, files = each["blocks"], each["files"]
+        figures = [each["of_data"], blocks["idle"] + 2 * each["of_data"], blocks["worker"],
+                   files["idle"] + 2 * each["of_data"], files["worker"], files["on_disk"],
+                   files["used"]]  # fmt: skip
+        rows.append([f"{each['n_samples']:,}", *(f"{figure / 1e6:,.1f}" for figure in figures)])
+    return rows
+
+
 def markdown(results: dict[str, Any]) -> str:
     rows = [
         ["samples", "labels", "X and labels MB", "rows of labels MB", "tree MB",
@@ -187,6 +222,12 @@ def markdown(results: dict[str, Any]) -> str:
         "blocks, the store is too small for the whole: a fit that succeeds without spilling to "
         "disk shows that it suffices.",
         table_lines(rows),
+        "## Memory of a worker",
+        "The most that a worker has of its own, without the store and without pages of files that "
+        "it maps; its largest task learns the root from all samples. The formula is twice the size "
+        "of X and labels, for which a task asks Ray, and what a worker has before its first task "
+        "of the fit. The files hold X, labels, rows of labels and trees.",
+        table_lines(worker_rows(results)),
         "## Eagle",
         "Eagle's embeddings get X whole. A task of them reads all samples of the groups that its "
         f"labels occur in. This is their share in random groups of {GROUP_SIZE} (counted, not "

@@ -11,6 +11,7 @@ billion samples on 8, 64 and 512 nodes. Nothing is run. What is assumed:
 - The driver's own work grows with samples and labels. Nodes pass common data on to each other.
 - X and labels that exceed a quarter of a node's store stay in blocks: each node receives the rows
   of its tasks, and each task of the root receives all rows.
+- With a scratch folder, nodes read the same rows and trees from files instead, once for each step.
 """
 
 import argparse
@@ -40,7 +41,7 @@ SIZES = {  # labels and samples
 }
 NODES = (8, 64, 512)
 UPPER_SAMPLES = 10**8
-MOST_VALUES = 2**31 - 1  # and rows of X together, whose offsets have 32 bits
+MOST_SHORT = 2**31 - 1  # values and rows of X together, whose indices have 32 bits
 
 Row = list[str]
 
@@ -128,7 +129,11 @@ def derive(measured: dict[str, Any]) -> Costs:
     # The root was trained in parts of sixteen children; a whole chunk has eight such.
     of_sixteen = sum(root["seconds"]) / n_samples / -(-layers[1] // AT_ONCE)
     root_row = of_sixteen * (MAX_CHUNK // AT_ONCE)
-    level = max(sum(step["seconds"]) for step in clustering if len(step["seconds"]) < MANY_CLUSTERS)
+    # In a quick run, labels are so few that the driver clusters them: it is a part of its work.
+    level = max(
+        (sum(step["seconds"]) for step in clustering if len(step["seconds"]) < MANY_CLUSTERS),
+        default=0.0,
+    )
     # Not among the measured steps: the first cut, and the next two if the driver made them.
     has_two = any(len(step["seconds"]) == 2 for step in clustering)
     alone = level * (1 if has_two else 1.5)
@@ -218,17 +223,26 @@ def sizes_of(n_samples: int, costs: Costs) -> tuple[float, float]:
     return of_X, n_samples * (8 * costs.labels_per_sample + 5)
 
 
+def long_size_of(n_samples: int, costs: Costs) -> float:
+    """Bytes of X as a whole: its indices have 64 bits if it has many values, those of blocks 32."""
+    is_long = (costs.values_per_sample + 1) * n_samples > MOST_SHORT
+    of_value, of_sample = (12, 8) if is_long else (8, 4)
+    return n_samples * (of_value * costs.values_per_sample + of_sample)
+
+
 def plan(
     name: str, n_labels: int, n_samples: int, costs: Costs, cluster: Cluster, memory: float
 ) -> dict[str, Any]:
     """The wall time of a fit by what it is spent on, and what limits it."""
     of_X, of_labels = sizes_of(n_samples, costs)
     of_data, of_tree = of_X + of_labels, costs.tree_per_label * n_labels
+    of_whole = long_size_of(n_samples, costs)
+    root_task = 2 * (of_whole + of_labels)
     is_whole = of_data <= WHOLE * STORE * memory
     steps = steps_of(n_labels, n_samples, costs, cluster.n_cores, is_whole)
     work = sum(float(step.seconds.sum()) for step in steps)
     root = next(step for step in steps if step.part == "training chunks")
-    fit_memory = max(1, int(FOR_TASKS * memory // (2 * of_data)))  # tasks of the root on a node
+    fit_memory = max(1, int(FOR_TASKS * memory // root_task))  # tasks of the root on a node
     cores = cluster.cores_per_node if is_whole else min(cluster.cores_per_node, fit_memory)
     tasks = sum(
         replay(
@@ -245,6 +259,10 @@ def plan(
     )
     if not is_whole:
         network += of_data / cluster.put_rate + of_data / cluster.bandwidth  # to their homes
+    in_files = (
+        steps if not is_whole else steps_of(n_labels, n_samples, costs, cluster.n_cores, False)
+    )
+    read = sum(step.rows + cluster.n_nodes * step.shared for step in in_files)
     driver = costs.driver * (n_samples + n_labels)
     blocks = of_data / cluster.n_nodes
     held = blocks * (1 + ON_THEIR_WAY * costs.rows_per_sample / BATCHES)
@@ -260,11 +278,17 @@ def plan(
         "is_whole": is_whole,
         "node_bytes": max(of_data, of_X + of_tree) if is_whole else max(held, blocks + of_tree),
         "tree_bytes": of_tree,
-        "root_task_bytes": 2 * of_data,
+        "root_task_bytes": root_task,
         "weights": costs.weights_per_label * n_labels,
-        "values": (costs.values_per_sample + 1) * n_samples,
-        "driver_bytes": of_data + (1 + costs.labels_per_sample) * of_X + of_tree,
+        "driver_bytes": of_data + (1 + costs.labels_per_sample) * of_whole + of_tree,
         "cores": cluster.n_cores,
+        "scratch": {
+            # Y, the labels of a layer and what it learns from, the tree, and its results.
+            "driver_bytes": 2 * of_labels + costs.rows_per_sample * 4 * n_samples + 2 * of_tree,
+            "task_bytes": root_task,
+            "read": read,
+            "hours": read / cluster.n_nodes / cluster.bandwidth / 3600,
+        },
     }
 
 
@@ -283,8 +307,8 @@ def limit(each: dict[str, Any], memory: float) -> str:
         reasons.append("X and tree exceed the store of a node")
     if each["root_task_bytes"] > FOR_TASKS * memory * 1e9:
         reasons.append("a task of the root exceeds the memory of a node")
-    if each["values"] > MOST_VALUES:
-        reasons.append("more values than X can have")
+    if each["driver_bytes"] > memory * 1e9:
+        reasons.append("the driver needs more memory than a node has")
     return "; ".join(reasons)
 
 
@@ -303,11 +327,48 @@ def missing(results: dict[str, Any]) -> str:
         "the root takes a tenth of its time ([what that costs](upper_samples.md)). What is missing "
         f"then: every node holds the tree when it searches, {held:,.0f} GB, so that its store must "
         f"be as large (a node of {held / STORE:,.0f} GB), or trees would have to be searched in "
-        f"parts; X would have {largest['values'] / 1e9:,.0f} billion values and rows, and `fit` "
-        f"takes {MOST_VALUES:,} at most; and the machine that runs `fit` would need "
-        f"{driver:,.0f} GB for X, its copy in the object store, the rows of labels that are "
-        "clustered (at the most) and the tree. The largest size of which all this fits is the "
-        "second."
+        f"parts; and the machine that runs `fit` would need {driver:,.0f} GB for X, its copy in "
+        "the object store, the rows of labels that are clustered (at the most) and the tree. "
+        f"{possible(results)} For more, X has to stay in [files](#with-a-scratch-folder)."
+    )
+
+
+def possible(results: dict[str, Any]) -> str:
+    """Say which sizes are possible on these nodes."""
+    sizes = [each["size"] for each in results["plans"] if ";" not in limit(each, results["memory"])]
+    return f"These sizes fit: {'; '.join(dict.fromkeys(sizes)) or 'none'}."
+
+
+def files_rows(results: dict[str, Any]) -> list[Row]:
+    heads = ["size", "nodes", "GB of the driver", "GB of a root task", "TB read from files",
+             "h to read them", "not possible"]  # fmt: skip
+    rows, most = [heads], results["memory"] * 1e9
+    for each in results["plans"]:
+        own = each["scratch"]
+        too_large = [
+            name
+            for name, size in (("driver", own["driver_bytes"]), ("root", own["task_bytes"]))
+            if size > most
+        ]
+        rows.append(
+            [each["size"], str(each["nodes"]), f"{own['driver_bytes'] / 1e9:,.1f}",
+             f"{own['task_bytes'] / 1e9:,.1f}", f"{own['read'] / 1e12:,.2f}",
+             f"{own['hours']:,.2f}", ", ".join(too_large) or "-"]
+        )  # fmt: skip
+    return rows
+
+
+def files_in_words(results: dict[str, Any]) -> str:
+    return (
+        "X, rows of labels, labels of a layer and trees are in files of a shared folder, so that "
+        "neither the memory of the driver nor the store of a node has to hold them. The driver "
+        "holds Y, the labels of a layer, which samples each node learns from, and the tree twice: "
+        "chunks, and what they are joined to. A task of the root takes twice the size of "
+        f"the rows that it learns from; `TreeRecipe(upper_samples={UPPER_SAMPLES:_})` leaves it a "
+        "tenth of those of the last size. Nodes together read so much from files, if none keeps a "
+        "page from step to step; the time is that of their networks, "
+        f"{results['gigabit']:g} Gbit/s each, and a file server that is slower takes longer. "
+        "It replaces the network of the table above; tasks and the driver's work stay the same."
     )
 
 
@@ -332,6 +393,12 @@ def rows_of(results: dict[str, Any]) -> list[Row]:
     return rows
 
 
+def clustering_in_words(costs: dict[str, float]) -> str:
+    if not costs["clustering"]:
+        return "clustering was not measured apart, and counts as work of the driver"
+    return f"a level of clustering {1e6 * costs['clustering']:.1f} µs per label"
+
+
 def markdown(results: dict[str, Any]) -> str:
     costs = results["costs"]
     samples, labels = results["measured_on"]
@@ -350,10 +417,13 @@ def markdown(results: dict[str, Any]) -> str:
         missing(results),
         f"Costs: a chunk takes {1e6 * costs['root_row']:.1f} µs per sample at the root and "
         f"{1e6 * costs['leaf_row']:.1f} µs below it, where each layer has "
-        f"{costs['rows_per_sample']:.1f} rows per sample; a level of clustering "
-        f"{1e6 * costs['clustering']:.1f} µs per label; a search {1e6 * costs['search']:.1f} µs "
-        f"per sample; the driver {1e6 * costs['driver']:.1f} µs per sample or label; a label has "
+        f"{costs['rows_per_sample']:.1f} rows per sample; {clustering_in_words(costs)}; a search "
+        f"{1e6 * costs['search']:.1f} µs per sample; the driver {1e6 * costs['driver']:.1f} µs "
+        "per sample or label; a label has "
         f"{costs['weights_per_label']:,.0f} weights and {costs['tree_per_label']:,.0f} bytes.",
+        "## With a scratch folder",
+        table_lines(files_rows(results)),
+        files_in_words(results),
     ]
     return "\n\n".join(parts) + "\n"
 

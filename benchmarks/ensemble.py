@@ -31,7 +31,7 @@ def main() -> None:
                      *figures(chosen, top)[METRICS.index("PSP")], seconds]  # fmt: skip
             rows.setdefault(name, []).append(found)
             print(name, " ".join(f"{value:.2f}" for value in found), flush=True)
-    table = Table("model", "P@1/3/5", "PSP@1/3/5", "training CPU s", title=chosen.said())
+    table = Table("model", "P@1/3/5", "PSP@1/3/5", "training CPU s", title=chosen.in_words())
     for name, found in rows.items():
         mean = np.mean(found, axis=0)
         table.add_row(name, _cells(mean[:3]), _cells(mean[3:6]), f"{mean[6]:.0f}")

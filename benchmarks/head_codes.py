@@ -11,6 +11,11 @@ full: a layer with a row per class. low rank: two layers, with a tenth as many v
 as there are features. codes: `ProductHead` with as many codes as a tenth of the parameters allow.
 three heads: the same with codes of three digits, so more of them. joint: the same codes, but one
 softmax over all classes, whose scores are sums over codes, instead of one for each digit.
+
+All others are such codes, too, trained otherwise. half the rate: 0.005. long first heads: three
+codes whose first head is as long as the parameters allow, with 0.005. smoothing: 0.1 of each
+digit's target is spread. dropout, words: a fifth of the features, or of a sample's words, is left
+out in each step. averaged: weights are the mean over the second half of the epochs.
 """
 
 import argparse
@@ -33,20 +38,24 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from papers.multihead.settings import CLASSES
+from papers.multihead.several import long_first
 from papers.multihead.tasks import Task, classes_task
 from umpteen.multihead import LabelCode, ProductHead
 from umpteen.neural import Bag, SparseRows
 from umpteen.neural.optimizers import make_optimizers, rate_factor, set_rate
 from umpteen.validation import unit_rows
 
-RATE, TENTH = 0.01, 10
+RATE, TENTH, LEFT_OUT, SMOOTHING = 0.01, 10, 0.2, 0.1
+SLOW = ("half the rate", "long first heads")
+OTHERWISE = (*SLOW, "smoothing", "dropout", "words", "averaged")
 EPOCHS = {  # of each try, on each set
     "wordnet-ancestors": {
         "full": (5, 10), "low rank": (5,), "codes": (5, 15, 30), "three heads": (15,),
-        "joint": (5,),
+        "joint": (5,), **dict.fromkeys(OTHERWISE, (15,)),
     },
     "pydocs": {
         "full": (10,), "low rank": (10,), "codes": (10, 30), "three heads": (30,), "joint": (10,),
+        **dict.fromkeys(OTHERWISE, (30,)),
     },
 }  # fmt: skip
 TRIES = tuple(EPOCHS["pydocs"])
@@ -74,13 +83,33 @@ class LowRank(Full):
 
 
 class Codes(ProductHead):
-    def __init__(self, in_features: int, n_classes: int, n_heads: int = 2) -> None:
+    smoothing, left_out = 0.0, 0.0
+
+    def __init__(self, in_features: int, n_classes: int, n_heads: int = 2, **options: Any) -> None:
         per_code = sum(LabelCode.balanced(n_classes, n_heads).lengths)
         n_codes = max(2, n_classes // (TENTH * per_code))
-        super().__init__(in_features, n_classes, n_heads=n_heads, n_codes=n_codes)
+        options = {"n_heads": n_heads, "n_codes": n_codes, **options}
+        super().__init__(in_features, n_classes, **options)
+
+    def forward(self, features: Tensor, classes: Tensor, **_: Any) -> Tensor:
+        features = nn.functional.dropout(features, self.left_out)
+        return super().forward(features, classes, label_smoothing=self.smoothing)
 
     def best(self, features: Tensor) -> Tensor:
         return self.topk(features, 1)[0][:, 0]
+
+
+class LongFirst(Codes):
+    def __init__(self, in_features: int, n_classes: int) -> None:
+        super().__init__(in_features, n_classes, lengths=long_first(n_classes), n_codes=3)
+
+
+class Smoothed(Codes):
+    smoothing = SMOOTHING
+
+
+class Dropout(Codes):
+    left_out = LEFT_OUT
 
 
 class Joint(Codes):
@@ -122,6 +151,12 @@ HEADS: dict[str, Callable[[int, int], Any]] = {
     "codes": Codes,
     "three heads": lambda d, n: Codes(d, n, n_heads=3),
     "joint": Joint,
+    "half the rate": Codes,
+    "long first heads": LongFirst,
+    "smoothing": Smoothed,
+    "dropout": Dropout,
+    "words": Codes,
+    "averaged": Codes,
 }
 
 
@@ -135,20 +170,30 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     file = results_folder(quick=False) / "head_codes.json"
-    rows = json.loads(file.read_text("utf-8"))["rows"] if options.keep and file.exists() else []
+    rows = kept(file) if options.keep and file.exists() else []
     for name in options.sets:
         task = with_validation_split(classes_task(name, False))
         for label in options.tries:
             for epochs in EPOCHS[name][label]:
                 what = {"set": name, "try": label, "epochs": epochs}
                 rows = [row for row in rows if what.items() - row.items()]
-                rows.append(what | measure(task, label, epochs))
+                rows.append(what | measure(task, label, epochs) | {"command": command()})
                 write(rows, file)
+
+
+def command() -> str:
+    return shlex.join(["python", "benchmarks/head_codes.py", *sys.argv[1:]])
+
+
+def kept(file: Path) -> list[dict[str, Any]]:
+    """The rows of earlier runs, with the commands that made them."""
+    results = json.loads(file.read_text("utf-8"))
+    return [{"command": results["command"], **row} for row in results["rows"]]
 
 
 def write(rows: list[dict[str, Any]], file: Path) -> None:
     results = {
-        "command": shlex.join(["python", "benchmarks/head_codes.py", *sys.argv[1:]]),
+        "command": command(),
         "machine": machine(),
         "versions": {**versions(), "torch": torch.__version__},
         "rows": rows,
@@ -162,21 +207,31 @@ def measure(task: Task, label: str, epochs: int) -> dict[str, float]:
     torch.manual_seed(0)
     encoder = Bag(task.X.shape[1], training.dim)
     head = HEADS[label](training.dim, task.n_labels)
-    optimizers = make_optimizers(nn.ModuleList([encoder, head]), "adamw", RATE, 0.01)
+    rate = RATE / 2 if label in SLOW else RATE
+    network = nn.ModuleList([encoder, head])
+    optimizers = make_optimizers(network, "adamw", rate, 0.01)
     classes, n = torch.from_numpy(np.asarray(task.Y, np.int64)), task.X.shape[0]
     per_epoch, step = math.ceil(n / training.batch_size), 0
+    average = torch.optim.swa_utils.AveragedModel(network)
     began = time.process_time()
-    for _ in range(epochs):
+    for epoch in range(epochs):
         for rows in np.array_split(random.permutation(n), per_epoch):
-            set_rate(optimizers, RATE * rate_factor(step, per_epoch * epochs, "cosine", 0.0))
+            set_rate(optimizers, rate * rate_factor(step, per_epoch * epochs, "cosine", 0.0))
             step += 1
-            loss = head(encoder(batch(task.X[rows])), classes[rows])
+            X = task.X[rows]
+            if label == "words":
+                X.data *= random.random(X.nnz) >= LEFT_OUT
+            loss = head(encoder(batch(X)), classes[rows])
             for optimizer in optimizers:
                 optimizer.zero_grad()
             loss.backward()
             for optimizer in optimizers:
                 optimizer.step()
+        if label == "averaged" and 2 * (epoch + 1) > epochs:
+            average.update_parameters(network)
     seconds, right = time.process_time() - began, 0
+    if label == "averaged":
+        encoder, head = average.module
     for first in range(0, len(task.Y_test), 512):
         some = slice(first, first + 512)
         with torch.no_grad():
@@ -195,13 +250,15 @@ def batch(rows: Any) -> SparseRows:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    table = [["", "head", "epochs", "parameters, %", "accuracy, %", "CPU, s"]]
-    table += [
-        [row["set"], row["try"], str(row["epochs"]), f"{row['parameters']:.1f}",
-         f"{row['accuracy']:.1f}", f"{row['seconds']:.0f}"]
-        for row in results["rows"]
-    ]  # fmt: skip
-    parts = ["# Several codes: what was tried", made_by(results), table_lines(table)]
+    parts = ["# Several codes: what was tried"]
+    for made in dict.fromkeys(row["command"] for row in results["rows"]):
+        table = [["", "head", "epochs", "parameters, %", "accuracy, %", "CPU, s"]]
+        table += [
+            [row["set"], row["try"], str(row["epochs"]), f"{row['parameters']:.1f}",
+             f"{row['accuracy']:.1f}", f"{row['seconds']:.0f}"]
+            for row in results["rows"] if row["command"] == made
+        ]  # fmt: skip
+        parts += [made_by({**results, "command": made}), table_lines(table)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,6 +2,7 @@
 
     python benchmarks/head_rates.py
     python benchmarks/head_rates.py --sets pydocs --rates 0.01 --seeds 3
+    python benchmarks/head_rates.py --sets pydocs wordnet-ancestors --heads adversarial
 
 An eighth of the training samples is the validation split: accuracy for one class per sample,
 precision at 1 for several labels. Samples whose class no other training sample has are left out.
@@ -32,9 +33,11 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS, metavar="SET")
     parser.add_argument("--rates", nargs="+", type=float, default=RATES)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--heads", nargs="+", metavar="HEAD", help="by the names on the page")
     options = parser.parse_args()
     for name in options.sets:
         task, training, heads = case(name)
+        heads = {each: heads[each] for each in options.heads or heads if each in heads}
         table = Table("head", *map("{:g}".format, options.rates), "chosen", title=name)
         for row in rows(with_validation_split(task), training, heads, options.rates, options.seeds):
             table.add_row(*row)

@@ -41,9 +41,12 @@ HEADS: dict[str, tuple[str, Callable[[int], Head]]] = {
     "product-groups": ("product, 4 groups of 2", lambda n: ProductHead(FEATURES, n, n_groups=4)),
     "cascade": (
         "cascade, one class",
-        lambda n: CascadeHead(FEATURES, n, loss="softmax", sparse=True),
+        lambda n: CascadeHead(FEATURES, n, sparse=True),
     ),
-    "cascade-bce": ("cascade, any labels", lambda n: CascadeHead(FEATURES, n, sparse=True)),
+    "cascade-bce": (
+        "cascade, any labels",
+        lambda n: CascadeHead(FEATURES, n, loss="bce", sparse=True),
+    ),
     "sampling": ("sampling, shared groups", lambda n: SamplingHead(FEATURES, n, sparse=True)),
     "sampling-own": (
         "sampling, 2 groups of its own",

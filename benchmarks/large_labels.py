@@ -2,18 +2,20 @@
 
     python benchmarks/large_labels.py
     python benchmarks/large_labels.py --sets debian-deps 100k --repeats 2
+    python benchmarks/large_labels.py --keep --sets 1M --timeout 3600
 
 The made-up sets (`umpteen.data.make_extreme`) have 100,000 labels and more, the real ones, from the
-folder `$UMPTEEN_DATA`, as many as there are. Both systems have their defaults and one thread, and
-train one after another, each in a fresh process; every second repeat goes in reverse order. CPU
-seconds are of the training alone; peak memory is of the whole process with its data. Both run
-without pandas, which scikit-learn would import, and neither needs.
+folder `$UMPTEEN_DATA`, as many as there are. With a million labels, each has a sample, and samples
+are short, like titles: 10 words, 3 of them from no label, instead of 50 and 40. `--keep` measures
+some sets again, or for the first time, and keeps the results of others. Both systems have their
+defaults and one thread, and train one after another, each in a fresh process; every second repeat
+goes in reverse order. CPU seconds are of the training alone; peak memory is of the whole process
+with its data. Both run without pandas, which scikit-learn would import, and neither needs.
 """
 
 import argparse
 import json
 import shlex
-import sys
 from statistics import median
 from typing import Any
 
@@ -30,13 +32,15 @@ MADE_UP = {
     "100k": {"n_train": 100_000, "n_features": 50_000, "n_labels": 100_000},
     "100k, more samples": {"n_train": 200_000, "n_labels": 100_000} | WIDE,
     "300k": {"n_train": 300_000, "n_features": 100_000, "n_labels": 300_000},
-    "1M": {"n_train": 1_000_000, "n_features": 100_000, "n_labels": 1_000_000},
+    "1M": {"n_train": 1_000_000, "n_features": 100_000, "n_labels": 1_000_000}
+    | {"features_per_sample": 10, "noise": 0.3},
 }
 REAL = ("debian-deps", "wordnet-ancestors")
 COLUMNS = [
     Column("train_cpu", "train CPU s", 1),
     Column("train_wall", "train wall s", 1),
     Column("train_peak", "train peak MB", 0),
+    Column("train_files", "of it files MB", 0),
     Column("size", "model MB", 1),
     *(Column(f"P@{k}", f"P@{k}", 2, True) for k in (1, 3, 5)),
     *(Column(f"PSP@{k}", f"PSP@{k}", 2, True) for k in (1, 3, 5)),
@@ -50,7 +54,6 @@ def main() -> None:
     options = parse()
     make_peers()
     results = {
-        "command": shlex.join(["python", "benchmarks/large_labels.py", *sys.argv[1:]]),
         "seed": options.seed,
         "repeats": options.repeats,
         "machine": machine(),
@@ -60,13 +63,12 @@ def main() -> None:
     place = results_folder(options.quick) / "large_labels.json"
     if options.keep and place.exists():
         before = json.loads(place.read_text())
-        results["command"] = before["command"] + ", then " + results["command"]
         results["rows"] = [row for row in before["rows"] if row["set"] not in options.sets]
     systems = chosen(options.systems)
     for name in options.sets:
         matrices = matrices_of(name, options)
-        n_labels = matrices["Y_train"].shape[1]
-        rows = [new_row(name, n_labels, system) for system in systems]
+        shape = matrices["Y_train"].shape
+        rows = [new_row(name, shape, system) for system in systems]
         results["rows"] += rows
         for repeat in range(options.repeats):
             for system, row in list(zip(systems, rows, strict=True))[:: -1 if repeat % 2 else 1]:
@@ -101,10 +103,11 @@ def matrices_of(name: str, options: argparse.Namespace) -> Matrices:
     return synthesise(cache, seed=options.seed, **shape)
 
 
-def new_row(name: str, n_labels: int, system: System) -> Row:
+def new_row(name: str, shape: tuple[int, int], system: System) -> Row:
     return {
         "set": name,
-        "labels": n_labels,
+        "samples": shape[0],
+        "labels": shape[1],
         "system": system.name,
         "train": system.train,
         "repeats": [],
@@ -131,28 +134,61 @@ def figures(row: Row) -> dict[str, float]:
 
 def markdown(results: dict[str, Any]) -> str:
     """One table, with our figures over theirs below each set."""
-    lines = [["set", "labels", "system", *(column.heading for column in COLUMNS)]]
-    for name in dict.fromkeys(row["set"] for row in results["rows"]):
+    lines = [["set", "samples", "labels", "system", *(column.heading for column in COLUMNS)]]
+    for name in sets_in(results):
         rows = [row for row in results["rows"] if row["set"] == name]
         for row in rows:
             found = figures(row)
             cells = [column.show(found) for column in COLUMNS]
-            lines.append([name, f"{row['labels']:,}", row["system"], *cells])
-            lines[-1][3] = row["failed"] or lines[-1][3]
+            lines.append([name, n_samples(row), f"{row['labels']:,}", row["system"], *cells])
+            lines[-1][4] = row["failed"] or lines[-1][4]
         ours, theirs = figures(rows[0]), figures(rows[-1])
         ratios = {key: ours[key] / theirs[key] for key in ours if theirs.get(key)}
         if len(rows) > 1:
             shown = [column.show_ratio(ratios) for column in COLUMNS]
             named = f"**{rows[0]['system']} / {rows[-1]['system']}**"
-            lines.append([name, "", named, *(f"**{cell}**" if cell else "" for cell in shown)])
-    runs = results["repeats"]
-    trainings = f"Medians of {runs} trainings" if runs > 1 else "One training"
+            lines.append([name, "", "", named, *(f"**{cell}**" if cell else "" for cell in shown)])
     about = (
-        f"{made_by(results)} {trainings} on one thread. Peak memory is of the whole process with "
-        "its data. On debian-deps and wordnet-ancestors, both ran without pandas, which "
-        "scikit-learn imports if it is there, and neither needs; on the others, both with it."
+        f"{made_by(results | {'command': command(results)})} {trainings(results)} on one thread. "
+        "Peak memory is of the whole process with its data; of it, files are mostly the code of "
+        "libraries, which processes on a machine share. Samples of 1M have 10 words, those of the "
+        "other made-up sets 50. Both systems ran without "
+        "pandas, which scikit-learn imports if it is installed, and which neither needs."
+        f"{earlier(results)}"
     )
     return "\n\n".join([TITLE, about, table_lines(lines)]) + "\n"
+
+
+def earlier(results: dict[str, Any]) -> str:
+    """Say which sets were measured before memory of files was, and with pandas."""
+    sets = [row["set"] for row in results["rows"] if "train_files" not in figures(row)]
+    named = ", ".join(dict.fromkeys(sets))
+    return f" Figures of {named} are of an earlier version, with pandas." if sets else ""
+
+
+def command(results: dict[str, Any]) -> str:
+    """The command that measures all sets of the table; `--keep` was used for one after another."""
+    more = ["--repeats", str(results["repeats"])] if results["repeats"] > 1 else []
+    script = ["python", "benchmarks/large_labels.py"]
+    return shlex.join([*script, "--sets", *sets_in(results), *more])
+
+
+def sets_in(results: dict[str, Any]) -> list[str]:
+    """The sets that were measured, real ones first."""
+    known = {row["set"] for row in results["rows"]}
+    return [name for name in (*REAL, *MADE_UP) if name in known]
+
+
+def trainings(results: dict[str, Any]) -> str:
+    """How many trainings the figures are of."""
+    runs = results["repeats"]
+    return f"Medians of {runs} trainings" if runs > 1 else "One training"
+
+
+def n_samples(row: Row) -> str:
+    """The training samples of a row's set; earlier runs did not note them."""
+    known = row.get("samples") or MADE_UP.get(row["set"], {}).get("n_train")
+    return f"{known:,}" if known else ""
 
 
 if __name__ == "__main__":

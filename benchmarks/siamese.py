@@ -10,7 +10,9 @@ pretrained vectors of words, `--rare` keeps only labels with at most 20 samples,
 tenth of the labels and adds them by their texts. `--frontier` measures the ensemble and
 `SiameseXML` with several values of `tail`, and counts test samples without a known label as misses;
 otherwise these are left out. Each model learns from `--samples` of the training part, with
-`--seeds` seeds; what `--ensemble` adds has one. Results go to `benchmarks/results`.
+`--seeds` seeds; what `--ensemble` adds has one. `--only dropout` measures just the rows with this
+word, beside `LabelTree` and `SiameseXML` as it is. Results go to `benchmarks/results`, to files
+with the names of these options.
 """
 
 import argparse
@@ -29,7 +31,7 @@ from harness.report import made_by, table_lines, write_results
 from scipy.sparse import csr_matrix
 
 import umpteen as um
-from papers.siamese.newcomers import hidden, scores
+from papers.siamese.newcomers import Hidden, Price, hidden, scores, untrained
 from papers.siamese.tasks import METRICS, Task, figures, fixed_vectors, task
 from umpteen.splitting import validation_split
 
@@ -51,15 +53,29 @@ CHOICES: list[dict[str, Any]] = [
 ]
 FIXED: dict[str, tuple[str, Any]] = {  # what is no setting: its place, and another value
     "without the sample's best cosine": (
-        "umpteen.siamese.siamese_xml._learned_texts", lambda data: None,
+        "umpteen.siamese.fitting.learned_texts", lambda data: None,
     ),
-    "a tenth of the samples to learn weights": ("umpteen.siamese.siamese_xml._LARGEST_SPLIT", 0.1),
+    "a tenth of the samples to learn weights": ("umpteen.siamese.fitting._LARGEST_SPLIT", 0.1),
 }  # fmt: skip
 TAILS, FRONTIER = (0.0, 0.5), (0.0, 0.25, 0.5, 0.75, 1.0)
+NEW_TAILS = (0.0, 0.5, 1.0)
+NEW_HEADINGS = [
+    "recall@5 / 10 / 50", "PSP@1 / 3 / 5", "P@1 of all labels",
+    "P@1 of labels with samples, before and after", "nDCG@5 of these, before and after",
+]  # fmt: skip
+NEW_NOTE = (
+    "Recall and PSP count new labels only, on test samples that have one. The other columns are of "
+    "all test samples: P@1 of old and new labels, and figures of labels with samples, by the same "
+    "model before and after `add_labels`."
+)
+PLACES = slice(0, 3), slice(3, 6)
+NEW_PLACES = *PLACES, slice(6, 7), slice(7, 9), slice(9, 11)
 _SAMPLES, _HELD, _RARE = 10_000, 3_000, 20
 _FIXED_VECTORS = "Classifiers on pretrained vectors, as SLICE"
 _ROWS = {False: "siamese", True: "siamese_choices"}
-_ONE_SEED = ("Ensemble of both", _FIXED_VECTORS)
+_THREE = "SiameseXML(n_models=3)"
+_ONE_SEED = ("Ensemble of both", _FIXED_VECTORS, _THREE)
+ALWAYS = ("LabelTree", "SiameseXML", "SiameseXML as it is")
 KINDS = ("ensemble", "rare", "new", "frontier")
 
 
@@ -71,7 +87,8 @@ def main() -> None:
     }  # fmt: skip
     kinds = [name for name in KINDS if getattr(options, name)]
     quick = tuple(options.sets) != SETS and not kinds
-    names = [_ROWS[options.choices], *kinds]
+    names = [_ROWS[options.choices], *kinds, *options.only]
+    names += [f"{options.ngrams}grams"] if options.ngrams > 1 else []
     path = results_folder(quick) / f"{'_'.join(names)}.json"
     for name in options.sets:
         whole = task(name, False, options.ngrams)
@@ -80,21 +97,28 @@ def main() -> None:
         if options.rare:
             parts = rare_only(parts)
         measure = new_labels if options.new else frontier if options.frontier else quality
-        title = f"{name}: {parts.said().partition(': ')[2]}"
+        title = f"{name}: {parts.in_words().partition(': ')[2]}"
         results["tables"][title] = rows = {}
         chosen = choices() if options.choices else models(options.ensemble or options.frontier)
         for said, make in chosen.items():
+            if options.only and not is_chosen(said, options.only):
+                continue
             for seed in range(1 if said in _ONE_SEED else options.seeds):
                 with changed(said):
                     found = measure(parts, said, make(seed))
                 for row, values in found.items():
                     rows.setdefault(row, []).append(values)
                     print(name, row, *(f"{value:.1f}" for value in values), flush=True)
-            write_results(results, path, markdown(results, options.new))
-    print(markdown(results, options.new))
+            write_results(results, path, markdown(results))
+    print(markdown(results))
 
 
 Make = Callable[[int], Any]
+
+
+def is_chosen(said: str, only: list[str]) -> bool:
+    """Whether a row is wanted: `LabelTree` and `SiameseXML` as it is always are."""
+    return said in ALWAYS or any(name in said for name in only)
 
 
 def choices() -> dict[str, Make]:
@@ -119,6 +143,7 @@ def models(ensemble: bool) -> dict[str, Make]:
     }  # fmt: skip
     if ensemble:
         made[_FIXED_VECTORS] = fixed_vectors
+        made[_THREE] = lambda seed: siamese(seed).set_params(n_models=3)
         made["Ensemble of both"] = lambda seed: um.Ensemble(
             [siamese(seed), tree(seed)], random_state=seed, verbose=False
         )
@@ -158,21 +183,48 @@ def quality(
 
 
 def new_labels(parts: Task, said: str, model: Any) -> dict[str, list[float]]:
-    """Recall of new labels at 5, 10 and 50 and PSP at 1, 3 and 5, among all and among new ones."""
-    if not isinstance(model, um.SiameseXML):
+    """Figures of new labels, with random and with pretrained words: see `NEW_HEADINGS`."""
+    if said != "SiameseXML":
         return {}
     case = hidden(parts)
-    texts, n = case.task.label_features, case.n_learned
-    vectors = um.text.pretrained_vectors(parts.feature_names)
     found = {}
-    for words, table in ("", None), (", pretrained words", vectors):
-        model.fit(case.task.X, case.learned, label_features=texts[:n], token_vectors=table)
-        model.add_labels(label_features=texts[n:])
-        among_all = model.predict_topk(case.task.X_test, 50)
-        among_new = model.remove_labels(np.arange(n)).predict_topk(case.task.X_test, 50)
-        for among, top in ("all", among_all), ("new ones", among_new):
-            found[f"{said}{words}, among {among}"] = scores(case, top).tolist()
+    for words, table in (
+        ("", None), (", pretrained words", um.text.pretrained_vectors(parts.feature_names)),
+    ):  # fmt: skip
+        for name, chosen in (said, model), ("Without training", untrained(table)):
+            tails = NEW_TAILS if chosen is model else (0.0,)
+            rows = added(case, chosen, table, tails)
+            found.update({f"{name}{words}, {how}": values for how, values in rows.items()})
     return found
+
+
+def added(case: Hidden, model: Any, table: Any, tails: tuple[float, ...]) -> dict[str, list[float]]:
+    """The same for one model, among all labels by `tail`, and among the new ones."""
+    texts, n, everyone = case.task.label_features, case.n_learned, case.everyone
+    model.set_params(tail=0.0)
+    model.fit(case.task.X, case.learned, label_features=texts[:n], token_vectors=table)
+    before = {tail: model.set_params(tail=tail).predict_topk(everyone.X_test, 5) for tail in tails}
+    model.add_labels(label_features=texts[n:])
+    found = {}
+    for tail in tails:
+        model.set_params(tail=tail)
+        top = model.predict_topk(case.task.X_test, 50)
+        prices = [
+            Price.of(case, answers)
+            for answers in (before[tail], model.predict_topk(everyone.X_test, 5))
+        ]
+        how = f"tail={tail:g}, among all" if len(tails) > 1 else "among all"
+        found[how] = [*scores(case, top).tolist(), *_paid(*prices)]
+    model.set_params(tail=0.0)
+    top = model.remove_labels(np.arange(n)).predict_topk(case.task.X_test, 50)
+    return {**found, "among new ones": scores(case, top).tolist()}
+
+
+def _paid(before: Price, after: Price) -> list[float]:
+    return [
+        after.precision, before.learned_precision, after.learned_precision, before.learned_ndcg,
+        after.learned_ndcg,
+    ]  # fmt: skip
 
 
 def fit(model: Any, parts: Task, said: str) -> None:
@@ -218,30 +270,39 @@ def with_labels(parts: Task) -> Task:
     )  # fmt: skip
 
 
-def markdown(results: dict[str, Any], new: bool) -> str:
-    title = "SiameseXML compared with LabelTree"
+def markdown(results: dict[str, Any]) -> str:
+    command = results["command"]
+    new, title = "--new" in command, "SiameseXML compared with LabelTree"
     if new:
         title = "SiameseXML: labels hidden from training and added by their texts"
-    elif "choices" in results["command"]:
+    elif "--choices" in command:
         title = "Settings of SiameseXML, chosen on samples of the training part"
     lines = [f"# {title}", "", made_by(results)]
-    if "--frontier" in results["command"]:
+    if "--frontier" in command:
         lines += ["", "P counts all test samples; those without a known label are misses."]
-    heading = ["recall@5 / 10 / 50", "PSP@1 / 3 / 5"]
-    if not new:
-        heading = ["P@1 / 3 / 5", "PSP@1 / 3 / 5", "training CPU s"]
+    if new:
+        lines += ["", NEW_NOTE]
+    heading = NEW_HEADINGS if new else ["P@1 / 3 / 5", "PSP@1 / 3 / 5", "training CPU s"]
     for title, rows in results["tables"].items():
         table = [["", *heading]]
         for name, runs in rows.items():
-            mean, spread = np.mean(runs, axis=0), np.std(runs, axis=0)
-            cells = [" / ".join(f"{value:.1f}" for value in mean[a : a + 3]) for a in (0, 3)]
-            if len(runs) > 1:
-                cells = [
-                    f"{cell} (± {spread[a]:.1f})" for a, cell in zip((0, 3), cells, strict=True)
-                ]
-            table.append([name, *cells, *([] if new else [f"{mean[6]:.0f}"])])
+            places = NEW_PLACES[: 2 if len(runs[0]) == 6 else None] if new else PLACES
+            cells = [_cell([values[place] for values in runs]) for place in places]
+            if not new:
+                cells.append(f"{np.mean(runs, axis=0)[6]:.0f}")
+            table.append([name, *cells, *[""] * (len(heading) - len(cells))])
         lines += ["", f"## {title}", "", table_lines(table)]
     return "\n".join(lines) + "\n"
+
+
+def _cell(runs: list[list[float]]) -> str:
+    """Means, and standard deviations over seeds."""
+    mean, spread = (_said(found) for found in (np.mean(runs, axis=0), np.std(runs, axis=0)))
+    return f"{mean} (± {spread})" if len(runs) > 1 else mean
+
+
+def _said(values: Any) -> str:
+    return " / ".join(f"{value:.1f}" for value in values)
 
 
 def parse() -> argparse.Namespace:
@@ -254,6 +315,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rare", action="store_true")
     parser.add_argument("--new", action="store_true")
     parser.add_argument("--frontier", action="store_true")
+    parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--samples", type=int, default=_SAMPLES)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--ngrams", type=int, default=1)

@@ -36,6 +36,7 @@ from harness.report import made_by, table_lines, write_results
 
 import umpteen as um
 from umpteen.siamese import training
+from umpteen.siamese.fitting import Fitting
 
 REFINE_EPOCHS = 2
 FIGURES = {
@@ -120,7 +121,7 @@ def measure(n_labels: int, epochs: int) -> Iterator[dict[str, Any]]:
         "mine": mean(spent["_mine"]),
         "refine": mean(spent["refine"]) / REFINE_EPOCHS,
         "joint": mean(spent["joint"]) / REFINE_EPOCHS,
-        "words": mean(spent["_trained_words"]),
+        "words": mean(spent["words"]),
         "rest": whole.wall - sum(sum(each) for each in spent.values()),
         "fit": whole.wall,
     }
@@ -163,7 +164,7 @@ def modules_timed() -> Iterator[dict[str, list[float]]]:
         return run
 
     names = ("_embed", "_mine", "_refine")
-    places = [*((training._Trainer, name) for name in names), (um.SiameseXML, "_trained_words")]
+    places = [*((training._Trainer, name) for name in names), (Fitting, "words")]
     originals = [(place, name, getattr(place, name)) for place, name in places]
     for place, name, work in originals:
         setattr(place, name, watched(name, work))
