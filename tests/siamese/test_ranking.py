@@ -75,6 +75,17 @@ def test_blocks_of_samples_change_nothing(monkeypatch):
     )
 
 
+def test_read_only_weights_compile_nothing_anew():
+    """Those of a mapped model, and on a cluster, are read-only: each worker would compile."""
+    fitted = ranked(*drawn(500))
+    fitted.probabilities(drawn(500)[0][None])
+    before = list(ranker.quadratic_probabilities.signatures)
+    for array in (fitted.means, fitted.scales, fitted.weights):
+        array.flags.writeable = False
+        fitted.probabilities(drawn(500)[0][None])
+    assert ranker.quadratic_probabilities.signatures == before
+
+
 def test_probabilities_come_true():
     fitted = ranked(*drawn())
     evidence, relevant = drawn(seed=1)

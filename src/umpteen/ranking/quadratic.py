@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from umpteen import parallel
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.label_evidence import quadratic_probabilities, quadratic_terms
 from umpteen.storage import Shape, Sizes, storable
 
@@ -91,7 +92,7 @@ class QuadraticRanker:
     def probabilities(self, evidence: FloatArray) -> FloatArray:
         """Return (n, candidates) from evidence (n, candidates, columns)."""
         flat = evidence.reshape(-1, evidence.shape[-1])
-        found = quadratic_probabilities(flat, self.means, self.scales, self.weights)
+        found = quadratic_probabilities(*frozen((flat, self.means, self.scales, self.weights)))
         return np.asarray(found.reshape(evidence.shape[:-1]), np.float32)
 
 
