@@ -1,4 +1,4 @@
-"""A fit on a Ray cluster of two nodes on this machine, beside threads, part by part.
+"""A fit on a Ray cluster of two nodes on this machine, compared with threads, part by part.
 
     python benchmarks/cluster.py [--repeats 3] [--keep] [--quick [--divide N]]
 
@@ -174,7 +174,7 @@ def run(work: Callable[[], Any], engine: Any) -> dict[str, Any]:
 
 
 def networks(data: Any) -> Callable[[], Any]:
-    """A SiameseXML with one epoch of each module, and answers to the same samples."""
+    """A SiameseXML with one epoch of each module, and predictions for the same samples."""
     X, Y = data.train.X, data.train.Y
     recipe = um.siamese.SiameseRecipe(refine_epochs=1, joint_epochs=1)
 
@@ -186,7 +186,7 @@ def networks(data: Any) -> Callable[[], Any]:
 
 
 def taggers(data: Any) -> Callable[[], Any]:
-    """A calibrated Tagger on made-up words, one for each feature, and answers to the same texts."""
+    """A calibrated Tagger on made-up words, one for each feature, and predictions for its texts."""
     texts = [" ".join(f"w{word}" for word in row.indices) for row in data.train.X]
     labels = [[f"label {number}" for number in row.indices] for row in data.train.Y]
 
@@ -198,7 +198,7 @@ def taggers(data: Any) -> Callable[[], Any]:
 
 
 def eagles(data: Any) -> Callable[[], Any]:
-    """An Eagle on random groups whose labels have counts, and answers to the same samples."""
+    """An Eagle on random groups whose labels have counts, and predictions for the same samples."""
     X = data.train.X
     groups = um.data.group_randomly(X.shape[0], GROUP_SIZE, random_state=0)
     known = {"groups": groups, "group_labels": um.data.aggregate(data.train.Y, groups)}
@@ -295,9 +295,9 @@ def amdahl(results: dict[str, Any]) -> str:
     work = sum(sum(step["seconds"]) for step in results["threads"]["steps"])
     share = 1 - work / results["threads"]["cpu"]
     return (
-        f"The driver alone has {100 * share:.1f}% of all CPU seconds (representations and "
-        "memberships of labels, assembling, trust, and steps of one task: the first cut, and the "
-        "root if it has few children), so that no number of nodes is more than "
+        f"The driver alone has {100 * share:.1f}% of all CPU seconds (memberships of samples in "
+        "nodes, assembling the tree, trust, and steps of one task: the first cut, and the root if "
+        "it has few children), so no number of nodes is more than "
         f"{1 / share:,.0f} times as fast as one core. A batch of tasks costs "
         f"{1e3 * results['empty_task']:.1f} ms beyond its work, and common data goes into the "
         f"store at {results['put_rate'] / 1e6:,.0f} MB/s."
@@ -309,7 +309,7 @@ def method_in_words(results: dict[str, Any], what: str, on_driver: str) -> str:
     share = sum(sum(step["seconds"]) for step in run["steps"]) / run["cpu"]
     return (
         f"A fit on {results['n_samples']:,} samples with {results['n_labels']:,} labels{what}, and "
-        "answers to the same samples. Tasks, which a cluster can share, have "
+        "predictions for the same samples. Tasks, which a cluster can share, have "
         f"{100 * share:.0f}% of the CPU seconds, and the driver {100 * (1 - share):.0f}%: "
         f"{on_driver}. The same bits: {'yes' if results['same'] else 'NO'}."
     )
@@ -345,13 +345,13 @@ def rising(results: dict[str, Any]) -> tuple[float, float]:
 def in_words(results: dict[str, Any]) -> str:
     fixed, share = rising(results)
     return (
-        "What the cluster costs more in CPU, as a straight line through these "
-        f"{len(results['sizes'])} sizes: "
-        f"{fixed:.2f} s for each fit and {100 * share:.1f}% of the work. A fit of an hour would "
-        f"pay {100 * (share + fixed / CORES / HOUR):.1f}%, if it moves as much data for its work "
-        f"as these. To start both nodes and a worker on each took {results['start']:.1f} s, and "
-        "the first small fit, in which workers load the kernels, "
-        f"{results['warm_up']:.1f} s; a longer fit pays both once."
+        "A straight line through these "
+        f"{len(results['sizes'])} sizes gives an overhead of "
+        f"{fixed:.2f} CPU seconds for each fit and {100 * share:.1f}% of the work. A fit of an "
+        f"hour would have {100 * (share + fixed / CORES / HOUR):.1f}%, if it moves as much data "
+        "for its work as these. Starting both nodes and a worker on each took "
+        f"{results['start']:.1f} s, and the first small fit, in which workers load the kernels, "
+        f"{results['warm_up']:.1f} s; a longer fit needs both only once."
     )
 
 
@@ -387,18 +387,20 @@ def markdown(results: dict[str, Any]) -> str:
         for each in results["faults"]
     ]  # fmt: skip
     parts = [
-        "# Fit on a cluster of two nodes, beside threads",
+        "# Fit on a cluster of two nodes, compared with threads",
         " ".join(filter(None, [made_by(results), results["remark"]])),
-        "The cluster has two nodes of one core on the same machine, the threads have the same two "
-        f"cores. LabelTree, fits on both in turn, {results['repeats']} each; times are medians. "
-        "CPU seconds are of all processes, those of Ray itself included; unlike time, they do not "
-        "depend on what else the machine does.",
+        "The cluster has two nodes of one core on the same machine, and the threads have the same "
+        "two cores. A LabelTree is fitted on both in turn, "
+        f"{results['repeats']} times on each; times are medians, and the overhead is that of the "
+        "median pair of fits. CPU seconds are of all processes, those of Ray itself included; "
+        "unlike time, they do not depend on what else the machine does. The driver is the program "
+        "that calls `fit`.",
         table_lines(size_rows(results)),
         in_words(results),
         "## By part",
-        f"The last of these sizes, {results['n_samples']:,} samples with {results['n_labels']:,} "
-        "labels, one more fit on each. Here clustering goes to the cluster as well; above it stays "
-        "on the driver, which has as many cores.",
+        f"One more fit on each, of the last of these sizes, {results['n_samples']:,} samples with "
+        f"{results['n_labels']:,} labels. Here clustering goes to the cluster as well; above, it "
+        "stays on the driver, which has as many cores.",
         table_lines(part_rows(results)),
         amdahl(results),
         *chain.from_iterable(method_parts(results, name) for name in METHODS if name in results),

@@ -5,7 +5,7 @@
 A cluster of nodes with one core runs on this machine. X is sent whole at first. Then it stays in
 blocks of rows, on nodes whose stores are too small for the whole, but for the one that this program
 runs on, which holds all blocks. Then it is in files of a scratch folder, which workers read in
-place. Formulas stand beside what was measured; time plays no part.
+place. The page compares formulas with measurements of memory; time is not measured.
 """
 
 import argparse
@@ -220,12 +220,12 @@ def markdown(results: dict[str, Any]) -> str:
         "more rows read one block after the other into their own memory. Measured is the most "
         "that Ray counted in the store of the last node, copies that it may drop included. In "
         "blocks, the store is too small for the whole: a fit that succeeds without spilling to "
-        "disk shows that it suffices.",
+        "disk shows that it is large enough.",
         table_lines(rows),
         "## Memory of a worker",
         "The most that a worker has of its own, without the store and without pages of files that "
         "it maps; its largest task learns the root from all samples. The formula is twice the size "
-        "of X and labels, for which a task asks Ray, and what a worker has before its first task "
+        "of X and labels, which a task asks Ray for, plus what a worker has before its first task "
         "of the fit. The files hold X, labels, rows of labels and trees.",
         table_lines(worker_rows(results)),
         "## Eagle",

@@ -322,13 +322,13 @@ def missing(results: dict[str, Any]) -> str:
     return (
         f"The last size is not possible on nodes of {results['memory']:g} GB. A task of the root "
         f"learns from all samples. Its memory, {root:,.0f} GB, does not depend on how many of the "
-        "root's children it trains, so that more parts do not help. What helps is to learn from "
-        f"fewer: with `TreeRecipe(upper_samples={UPPER_SAMPLES:_})`, it needs {few:,.0f} GB, and "
-        "the root takes a tenth of its time ([what that costs](upper_samples.md)). What is missing "
-        f"then: every node holds the tree when it searches, {held:,.0f} GB, so that its store must "
-        f"be as large (a node of {held / STORE:,.0f} GB), or trees would have to be searched in "
-        f"parts; and the machine that runs `fit` would need {driver:,.0f} GB for X, its copy in "
-        "the object store, the rows of labels that are clustered (at the most) and the tree. "
+        "root's children it trains, so more parts do not help. Learning from fewer samples helps: "
+        f"with `TreeRecipe(upper_samples={UPPER_SAMPLES:_})`, it needs {few:,.0f} GB, and the root "
+        "takes a tenth of its time ([what that costs](upper_samples.md)). Two problems are left. "
+        f"Every node holds the tree when it searches, {held:,.0f} GB, so its store must be as "
+        f"large (a node of {held / STORE:,.0f} GB), or trees would have to be searched in parts. "
+        f"And the machine that runs `fit` would need {driver:,.0f} GB for X, its copy in the "
+        "object store, the rows of labels that are clustered (at the most) and the tree. "
         f"{possible(results)} For more, X has to stay in [files](#with-a-scratch-folder)."
     )
 
@@ -363,12 +363,13 @@ def files_in_words(results: dict[str, Any]) -> str:
         "X, rows of labels, labels of a layer and trees are in files of a shared folder, so that "
         "neither the memory of the driver nor the store of a node has to hold them. The driver "
         "holds Y, the labels of a layer, which samples each node learns from, and the tree twice: "
-        "chunks, and what they are joined to. A task of the root takes twice the size of "
-        f"the rows that it learns from; `TreeRecipe(upper_samples={UPPER_SAMPLES:_})` leaves it a "
-        "tenth of those of the last size. Nodes together read so much from files, if none keeps a "
-        "page from step to step; the time is that of their networks, "
-        f"{results['gigabit']:g} Gbit/s each, and a file server that is slower takes longer. "
-        "It replaces the network of the table above; tasks and the driver's work stay the same."
+        "its chunks, and the tree that they are joined to. A task of the root takes twice the size "
+        f"of the rows that it learns from; `TreeRecipe(upper_samples={UPPER_SAMPLES:_})` leaves it "
+        "a tenth of the rows of the last size. What is read from files is the sum over all nodes "
+        "if none of them keeps a page in memory from step to step. The time is that of their "
+        f"networks, {results['gigabit']:g} Gbit/s each; a slower file server takes longer. It "
+        "replaces the time of the network in the table above; tasks and the driver's work stay the "
+        "same."
     )
 
 
@@ -405,10 +406,11 @@ def markdown(results: dict[str, Any]) -> str:
     parts = [
         "# A plan for larger clusters",
         made_by(results),
-        "Computed, not run: task times that `benchmarks/cluster.py` measured on "
-        f"{samples:,} samples with {labels:,} labels, replayed by the rules of the scheduler for "
-        f"nodes of {results['cores']} cores, {results['memory']:g} GB and {results['gigabit']:g} "
-        "Gbit/s. The object store of a node is 30% of its memory.",
+        "Computed, not run: the times of tasks that `benchmarks/cluster.py` measured on "
+        f"{samples:,} samples with {labels:,} labels are replayed by the rules of the scheduler "
+        f"for nodes of {results['cores']} cores, {results['memory']:g} GB and "
+        f"{results['gigabit']:g} Gbit/s. The object store of a node is 30% of its memory. The "
+        "driver is the program that calls `fit`.",
         table_lines(rows_of(results)),
         "Longest tasks are the sum over all steps of each step's longest task, which no number of "
         "nodes makes shorter: the first cuts of clustering, and the parts of the root's chunks, "

@@ -1,14 +1,15 @@
-"""What it is worth that biases begin at the frequencies of labels, head by head and loss by loss.
+"""What a start of biases at the frequencies of labels is worth, for each head and loss.
 
     python benchmarks/head_starts.py
     python benchmarks/head_starts.py --heads "sampling, bce" "full, bce" --seeds 1
 
-`NeuralClassifier` learns from the first 4,000 texts of cooking: with `Head.init_bias`, as the head
-is made, and without biases of labels where that is possible. With one class per sample, it is the
-rarest label that has at least three of these texts. On the test split, of labels seen in training:
-precision at 1 (accuracy) in %, and the mean negative log-likelihood of a sample: that of its class;
-with "bce" and powersets, the sum of the binary cross-entropies of all labels; with "pick-all",
-where"""
+`NeuralClassifier` learns from the first 4,000 texts of cooking: with `Head.init_bias`, with the
+biases that a new head has, and without biases of labels where that is possible. With one class per
+sample, the class is the rarest of its labels that at least three of these texts have. Precision at
+1 (accuracy) in % and the mean negative log-likelihood of a sample are measured on the test split,
+for labels seen in training. The likelihood is that of the class; with "bce" and powersets, the sum
+of the binary cross-entropies of all labels; with "pick-all", the mean over the sample's labels.
+"""
 
 import argparse
 import json
@@ -55,7 +56,7 @@ _NO_BIASES = ("sampling", "cascade, bce", "sampling, bce")
 
 @dataclass
 class Texts:
-    """What to learn from and to test on: an indicator, or one class per sample."""
+    """Training and test data: `Y` is an indicator, or one class per sample."""
 
     X: Any
     Y: Any
@@ -80,7 +81,7 @@ def main() -> None:
 
 
 def starts(name: str) -> tuple[str, ...]:
-    """Those that differ for a head."""
+    """The starts that differ for a head."""
     if name == "sampling":  # `init_bias` has no effect
         return STARTS[1:]
     return STARTS if name in _NO_BIASES else STARTS[:2]
@@ -160,9 +161,9 @@ def markdown(results: dict[str, Any]) -> str:
     }
     parts = [
         "# Where biases begin",
-        "Made by `python benchmarks/head_starts.py`. Test split of cooking after training on "
-        f"{N_TEXTS:,} texts. Brackets: mean negative log-likelihood of a sample, to be compared "
-        "within a row only.",
+        "Made by `python benchmarks/head_starts.py`. Measured on the test split of cooking, after "
+        f"training on {N_TEXTS:,} texts. In brackets is the mean negative log-likelihood of a "
+        "sample, which can be compared within a row only.",
     ]
     for title, (names, score) in what.items():
         table = [[f"{title}: {score}", *STARTS]]

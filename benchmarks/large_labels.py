@@ -4,13 +4,13 @@
     python benchmarks/large_labels.py --sets debian-deps 100k --repeats 2
     python benchmarks/large_labels.py --keep --sets 1M --timeout 3600
 
-The made-up sets (`umpteen.data.make_extreme`) have 100,000 labels and more, the real ones, from the
-folder `$UMPTEEN_DATA`, as many as there are. With a million labels, each has a sample, and samples
-are short, like titles: 10 words, 3 of them from no label, instead of 50 and 40. `--keep` measures
-some sets again, or for the first time, and keeps the results of others. Both systems have their
-defaults and one thread, and train one after another, each in a fresh process; every second repeat
-goes in reverse order. CPU seconds are of the training alone; peak memory is of the whole process
-with its data. Both run without pandas, which scikit-learn would import, and neither needs.
+The synthetic sets (`umpteen.data.make_extreme`) have 100,000 labels and more; the real ones, from
+the folder `$UMPTEEN_DATA`, are used as they are. With a million labels, each has a sample, and
+samples are short, like titles: 10 words, 3 of them from no label, instead of 50 and 40. `--keep`
+measures some sets again, or for the first time, and keeps the results of others. Both systems have
+their defaults and one thread, and train one after another, each in a fresh process; every second
+repeat goes in reverse order. CPU seconds are of the training alone; peak memory is of the whole
+process with its data. Both run without pandas, which scikit-learn would import, and neither needs.
 """
 
 import argparse
@@ -40,7 +40,7 @@ COLUMNS = [
     Column("train_cpu", "train CPU s", 1),
     Column("train_wall", "train wall s", 1),
     Column("train_peak", "train peak MB", 0),
-    Column("train_files", "of it files MB", 0),
+    Column("train_files", "of which files MB", 0),
     Column("size", "model MB", 1),
     *(Column(f"P@{k}", f"P@{k}", 2, True) for k in (1, 3, 5)),
     *(Column(f"PSP@{k}", f"PSP@{k}", 2, True) for k in (1, 3, 5)),
@@ -150,24 +150,23 @@ def markdown(results: dict[str, Any]) -> str:
             lines.append([name, "", "", named, *(f"**{cell}**" if cell else "" for cell in shown)])
     about = (
         f"{made_by(results | {'command': command(results)})} {trainings(results)} on one thread. "
-        "Peak memory is of the whole process with its data; of it, files are mostly the code of "
-        "libraries, which processes on a machine share. Samples of 1M have 10 words, those of the "
-        "other made-up sets 50. Both systems ran without "
+        "Peak memory is of the whole process with its data; the part in files is mostly the code "
+        "of libraries, which the processes of a machine share. Samples of 1M have 10 words, those "
+        "of the other synthetic sets 50. Both systems ran without "
         "pandas, which scikit-learn imports if it is installed, and which neither needs."
-        f"{earlier(results)}"
+        f"{not_measured(results)}"
     )
     return "\n\n".join([TITLE, about, table_lines(lines)]) + "\n"
 
 
-def earlier(results: dict[str, Any]) -> str:
-    """Say which sets were measured before memory of files was, and with pandas."""
-    sets = [row["set"] for row in results["rows"] if "train_files" not in figures(row)]
-    named = ", ".join(dict.fromkeys(sets))
-    return f" Figures of {named} are of an earlier version, with pandas." if sets else ""
+def not_measured(results: dict[str, Any]) -> str:
+    """Say which trainings of the table were not run."""
+    found = [row for row in results["rows"] if not row["repeats"]]
+    return "".join(f" The training of {row['system']} on {row['set']} was not run." for row in found)
 
 
 def command(results: dict[str, Any]) -> str:
-    """The command that measures all sets of the table; `--keep` was used for one after another."""
+    """The command that measures all sets of the table, which were measured one after another."""
     more = ["--repeats", str(results["repeats"])] if results["repeats"] > 1 else []
     script = ["python", "benchmarks/large_labels.py"]
     return shlex.join([*script, "--sets", *sets_in(results), *more])
@@ -180,9 +179,9 @@ def sets_in(results: dict[str, Any]) -> list[str]:
 
 
 def trainings(results: dict[str, Any]) -> str:
-    """How many trainings the figures are of."""
+    """Say how many trainings the figures are of."""
     runs = results["repeats"]
-    return f"Medians of {runs} trainings" if runs > 1 else "One training"
+    return f"Figures are medians of {runs} trainings" if runs > 1 else "Figures are of one training"
 
 
 def n_samples(row: Row) -> str:

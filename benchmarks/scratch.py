@@ -3,11 +3,11 @@
     python benchmarks/scratch.py
     sudo python benchmarks/scratch.py --limit
 
-Texts of eurlex57k, several times, stay in their files (`umpteen fit --stream`). A `Tagger` learns
-from them, with features in memory and in a scratch folder. Each figure is that of a process of its
-own. With `--limit`, the largest size is fitted again in a control group whose memory is halfway
-between both peaks. It counts pages of files as well, so that the system has to drop them. This
-needs root and control groups of version 1 (a mounted /sys/fs/cgroup/memory).
+The texts of eurlex57k, repeated, stay in their files (`umpteen fit --stream`). A `Tagger` learns
+from them, with features in memory and in a scratch folder, in a process of its own for each row.
+With `--limit`, the largest size is fitted again in a control group whose memory is halfway between
+both peaks. The limit counts pages of files as well, so that the system has to drop them. This needs
+root and control groups of version 1 (a mounted /sys/fs/cgroup/memory).
 """
 
 import argparse
@@ -139,7 +139,7 @@ def markdown(results: dict[str, Any]) -> str:
     for each in results["rows"]:
         limit = f"{each['limit']:,}" if each["limit"] else "-"
         if "peak" not in each:
-            rows.append(["as above", limit, WAYS[each["way"]], "was ended", "", "", "", ""])
+            rows.append(["as above", limit, WAYS[each["way"]], "killed", "", "", "", ""])
             continue
         same = {row["bits"] for row in results["rows"] if row.get("n_texts") == each["n_texts"]}
         rows.append(
@@ -150,11 +150,11 @@ def markdown(results: dict[str, Any]) -> str:
     parts = [
         "# Memory of a fit whose features are in a scratch folder",
         made_by(results),
-        "Texts of eurlex57k, several times, stay in their files. A `Tagger` with a `LabelTree` and "
-        "hashed words and bigrams learns from them. Peaks are what the process holds of its own, "
-        f"of which {results['base']:,.0f} MB are Python and libraries; pages of files, which the "
-        "system drops if it needs their room, are not counted. A limit, by a control group, is for "
-        "both.",
+        "The texts of eurlex57k, repeated, stay in their files. A `Tagger` with a `LabelTree` and "
+        "hashed words and bigrams learns from them. The peak is the most memory that the process "
+        f"has of its own, of which {results['base']:,.0f} MB are Python and libraries. It does not "
+        "include pages of files, which the system drops if it needs their room. The limit, of a "
+        "control group, includes both; the system kills a process that needs more.",
         table_lines(rows),
     ]
     return "\n\n".join(parts) + "\n"
