@@ -162,7 +162,9 @@ def markdown(results: dict[str, Any]) -> str:
 def not_measured(results: dict[str, Any]) -> str:
     """Say which trainings of the table were not run."""
     found = [row for row in results["rows"] if not row["repeats"]]
-    return "".join(f" The training of {row['system']} on {row['set']} was not run." for row in found)
+    return "".join(
+        f" The training of {row['system']} on {row['set']} was not run." for row in found
+    )
 
 
 def command(results: dict[str, Any]) -> str:
