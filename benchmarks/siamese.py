@@ -10,8 +10,8 @@ pretrained vectors of words, `--rare` keeps only labels with at most 20 samples,
 tenth of the labels and adds them by their texts. `--frontier` measures the ensemble and
 `SiameseXML` with several values of `tail`, and counts test samples without a known label as misses;
 otherwise these are left out. Each model learns from `--samples` of the training part, with
-`--seeds` seeds; what `--ensemble` adds has one. `--only dropout` measures just the rows with this
-word, beside `LabelTree` and `SiameseXML` as it is. Results go to `benchmarks/results`, to files
+`--seeds` seeds; what `--ensemble` adds has one. `--only dropout` measures only `LabelTree`,
+`SiameseXML` as it is, and the rows with this word. Results go to `benchmarks/results`, to files
 with the names of these options.
 """
 

@@ -16,8 +16,8 @@ VERBS = {
     "Move", "Number", "Offer", "Open", "Pass", "Permute", "Predict", "Prepare", "Print", "Push",
     "Put", "Raise", "Read", "Redirect", "Refuse", "Remember", "Remove", "Reorder", "Replace",
     "Return", "Run", "Save", "Scale", "Score", "Search", "Send", "Serve", "Set", "Show", "Sort",
-    "Step", "Stop", "Store", "Take", "Teach", "Tell", "Train", "Turn", "Unlock", "Use", "Wait",
-    "Warn", "Write", "Yield",
+    "Step", "Stop", "Store", "Take", "Teach", "Tell", "Train", "Turn", "Unlock", "Update", "Use",
+    "Wait", "Warn", "Write", "Yield",
 }  # fmt: skip
 WORDS = re.compile(
     r"\b(strange|judg(e|ed|es|ing)|put aside|held[ -]out|(runs?|pairs) of (two )?words|at rest)\b",

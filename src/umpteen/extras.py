@@ -33,6 +33,6 @@ def how_to_install(extra: str) -> str:
     if extra not in _WITH_PYTORCH:
         return command
     return (
-        f"{command}. Without a GPU, install PyTorch's build for CPUs before, which is smaller by "
+        f"{command}. Without a GPU, first install PyTorch's build for CPUs, which is smaller by "
         "gigabytes"
     )

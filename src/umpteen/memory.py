@@ -7,9 +7,9 @@ from typing import Any
 
 
 def release_freed() -> None:
-    """Return freed memory to the system, which takes a millisecond or so.
+    """Return freed memory to the system, which takes about a millisecond.
 
-    The C library of Linux keeps a lot of it: after a fit with 100,000 labels, a process held 588 MB
+    The C library of Linux keeps much of it: after a fit with 100,000 labels, a process held 588 MB
     and used 418 MB. Other systems return it by themselves, or not at all.
     """
     if (trim := _trim()) is not None:
@@ -18,7 +18,7 @@ def release_freed() -> None:
 
 @cache
 def _trim() -> Any:
-    """`malloc_trim` of glibc, or None."""
+    """Return `malloc_trim` of glibc, or None."""
     if not sys.platform.startswith("linux"):
         return None
     try:

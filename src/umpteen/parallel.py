@@ -303,7 +303,7 @@ def _on_threads(
 def _ctrl_c_later() -> Iterator[None]:
     """Deliver Ctrl-C after the block: it would leave locks that are Python code in a broken state.
 
-    Only the main thread hears it.
+    Only the main thread receives it.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():

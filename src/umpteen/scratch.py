@@ -49,7 +49,8 @@ class Place(NamedTuple):
 class Scratch:
     """Files in a folder, each an array that is written once and then mapped.
 
-    A file is removed with the last array that is mapped from it: a process may open few files.
+    A file is removed with the last array that is mapped from it, because a process may only have a
+    limited number of files open.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,14 +60,14 @@ class Scratch:
         self._numbers = count(1)
 
     def write(self, blocks: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Write arrays behind one another, and return them as one."""
+        """Write arrays one after the other, and return them as one."""
         with self._new_file(dtype) as file:
             for block in blocks:
                 file.append(block)
         return self._mapped(file)
 
     def write_rows(self, blocks: Iterable[Rows], n_columns: int) -> csr_matrix:
-        """Write rows behind one another, and return them as one matrix."""
+        """Write blocks of rows one after the other, and return them as one matrix."""
         lengths = [np.zeros(1, np.int32)]
         with self._new_file(np.int32) as indices, self._new_file(np.float32) as data:
             for indptr, own_indices, own_data in blocks:
@@ -81,7 +82,7 @@ class Scratch:
         return _matrix((self.write([starts], dtype), columns, values), n_columns)
 
     def keep(self, key: str, array: Bytes) -> Place:
-        """Write an array, unless one with the same key was written, and return where it is."""
+        """Write an array, unless one with the same key was written; return where it is."""
         if key not in self._kept:
             with self._new_file(np.uint8) as file:
                 file.append(array)
@@ -152,11 +153,11 @@ def scratch(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Keep features in files in a folder, not in memory: `with um.data.scratch("folder"): ...`.
 
     In the block, `Tagger.fit` and `Vectorizer.transform` write features of texts there, and fitting
-    reads them in place. So they may be larger than the memory. The model is the same to the bit.
+    reads them in place, so they may be larger than the memory. The model is the same to the bit.
     On a cluster, workers read these files as well, and all machines must see the folder under the
     same path. Features in files are read-only. A file is removed when nothing uses its features any
-    more, and all files are removed after the block; if the process is killed, by the next process
-    of the same machine that uses the folder.
+    more, and all files are removed after the block. If the process is killed, the next process of
+    the same machine that uses the folder removes them.
 
     `LabelTree`, `NearestCentroid`, `Eagle`, `NeuralClassifier`, and an `Ensemble` of these, read
     features in place. `SiameseXML` and `AdversarialSoftmax` also hold data of their own for each
@@ -186,7 +187,7 @@ def _named(folder: Path) -> Iterator[None]:
     except (FileExistsError, NotADirectoryError) as problem:
         raise NotWritableError(
             f"the scratch folder {str(folder)!r} is a file, or inside of one: give a folder, which "
-            "need not exist yet"
+            "does not need to exist yet"
         ) from problem
     except (OSError, ValueError) as problem:  # ValueError: a name that no file can have
         reason = getattr(problem, "strerror", None) or problem
@@ -211,7 +212,7 @@ def gathered_rows(blocks: Iterable[Rows], n_columns: int) -> csr_matrix:
 
 
 def unit_rows(X: Features) -> Features:
-    """Return features with rows of length 1; those of a scratch folder are written there, too.
+    """Return features with rows of length 1, in the scratch folder if `X` is there.
 
     >>> unit_rows(csr_matrix([[3, 4]], dtype=np.float32)).toarray()
     array([[0.6, 0.8]], dtype=float32)
@@ -226,7 +227,9 @@ def unit_rows(X: Features) -> Features:
 
 
 def rows_at(X: Features, rows: npt.NDArray[Any]) -> Features:
-    """Return `X[rows]`, in the scratch folder if `X` is there: for most of the rows, not for few.
+    """Return `X[rows]`, in the scratch folder if `X` is there.
+
+    It is for most of the rows: a few rows need no file.
 
     >>> rows_at(np.arange(4), np.array([True, False, False, True]))
     array([0, 3])
@@ -250,7 +253,7 @@ def _folder_of(X: Features) -> Scratch | None:
 
 
 def rows_together(blocks: list[Rows]) -> Rows:
-    """Return the rows of all blocks as those of one; `blocks` is empty then."""
+    """Return the rows of all blocks as those of one, and empty the list of blocks."""
     if len(blocks) == 1:
         return blocks.pop()
     columns: list[Any] = list(map(list, zip(*blocks, strict=True)))
@@ -263,7 +266,7 @@ def rows_together(blocks: list[Rows]) -> Rows:
 
 
 def slices(length: int, size: int = _SLICE) -> Iterator[slice]:
-    """Yield consecutive slices, so that what is made of a long array need not be in memory at once.
+    """Yield consecutive slices of a long array, whose results need not be in memory all at once.
 
     >>> list(slices(5, 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
@@ -273,7 +276,7 @@ def slices(length: int, size: int = _SLICE) -> Iterator[slice]:
 
 
 def _matrix(rows: Rows, n_columns: int) -> csr_matrix:
-    """Return canonical rows as a matrix, whose arrays are theirs wherever their types allow."""
+    """Return canonical rows as a matrix, without copies of arrays that have the right type."""
     indptr, indices, data = rows
     dtype = index_dtype(len(data), len(indptr) - 1)
     shape = len(indptr) - 1, n_columns

@@ -20,8 +20,8 @@ Rows = IntArray | range
 Matrix = csr_matrix | npt.NDArray[Any]
 
 _FEW_VALUES = 4_000_000  # a step that reads them takes less than a second: not worth sending
-# Rows from which a model is worth sending: to score a row takes about a five-hundredth of the time
-# that it takes to send the vectors of labels, however many these are.
+# From so many rows on, a model is worth sending: scoring a row takes about a five-hundredth of the
+# time that it takes to send the vectors of labels, however many these are.
 _WORTH_SENDING = 4096
 
 
@@ -88,9 +88,9 @@ def rows_of(items: list[OnRows]) -> IntArray:
 
 
 def stays_here(n_values: int, n_tasks: int, n_jobs: int | None) -> bool:
-    """Return whether tasks on rows that are here, with so many values, are not faster elsewhere.
+    """Return whether tasks on rows with so many values should run in this process.
 
-    The rows would have to be sent, which is worth it if more cores work on them then.
+    The rows would have to be sent, which is worth it only if more cores then work on them.
 
     >>> stays_here(10**9, n_tasks=100, n_jobs=2)
     True

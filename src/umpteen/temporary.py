@@ -1,7 +1,7 @@
 """Folders of a process for files that nobody needs after it.
 
 Such a folder has a lock that the system releases when the process ends, however it ends. So the
-next process with the same parent folder can tell which ones are left over, and removes them.
+next process with the same parent folder can tell which folders are left over, and removes them.
 """
 
 import secrets
@@ -26,8 +26,8 @@ _BEHIND = 1 << 20  # its content
 def temporary_folder(parent: Path) -> Iterator[Path]:
     """Yield a new folder in another one, and remove it after the block.
 
-    What processes of this machine left there that were killed is removed first. On Windows, files
-    that are still mapped stay until then, too.
+    Before that, the folders of killed processes of this machine are removed. On Windows, files that
+    are still mapped when the block ends stay until then, too.
     """
     remove_abandoned(parent)
     own = parent / f"{_PREFIX}{secrets.token_hex(8)}"
@@ -55,7 +55,7 @@ def _is_abandoned(lock: Path) -> bool:
 
 @contextmanager
 def _held(path: Path) -> Iterator[None]:
-    """Hold a lock; its file has the name of this machine only once it is held."""
+    """Hold a lock in the block; its file gets the name of this machine once it is held."""
     with path.open("xb") as file:
         _locked(file)
         file.write(socket.gethostname().encode())

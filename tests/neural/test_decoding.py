@@ -116,7 +116,7 @@ class Few(BaseEstimator):
 
 def test_what_cannot_decode_is_refused():
     X, Y = data()
-    with pytest.raises(ParameterError, match=r"is a class: give an object of it, NearestSet\(\)"):
+    with pytest.raises(ParameterError, match=r"is a class: pass an instance, NearestSet\(\)"):
         model(decoder=NearestSet).fit(X, Y)
     with pytest.raises(ParameterError, match=r"needs fit\(features, Y\) and predict"):
         model(decoder="nearest").fit(X, Y)

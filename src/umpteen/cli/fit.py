@@ -72,8 +72,8 @@ Scratch = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Keep features in files there while training, which may then be larger than the "
-        "memory. With --cluster, all machines must see the folder under the same path.",
+        help="Keep features in files in this folder while training, so that they may be larger "
+        "than the memory. With --cluster, all machines must see the folder under the same path.",
     ),
 ]
 

@@ -39,7 +39,7 @@ class _Wanted(NamedTuple):
 
 
 class InFiles:
-    """The memory that batches ask for whose rows are in files, from which tasks copy them."""
+    """The memory for batches whose rows are in files, from which tasks copy them."""
 
     def __init__(self, sharded: Sharded, nodes: Nodes, limit: float) -> None:
         self._blocks, self._nodes, self._limit = Blocks(sharded, 1), nodes, limit

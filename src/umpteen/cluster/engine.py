@@ -224,7 +224,7 @@ def work(
 
 
 def check_version(version: str) -> None:
-    """Refuse to work in a worker for a program that has another version."""
+    """Refuse to work for a program that has another version than this worker."""
     if version != (here := versions()["umpteen"]):
         raise ClusterError(
             f"a node has umpteen {here}, but this program runs with {version}: install the same "

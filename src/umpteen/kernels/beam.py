@@ -291,8 +291,8 @@ def beam_search(
     On every layer only the `beam_width` best nodes of a row go on. A score is the label's own
     probability and trust, times the probabilities on its path raised to `path_weight`. Costs,
     per row and layer, `beam_width` times the row's features. On each layer, one node after the
-    other is looked at, with all rows that go there, so that its weights are read once. At most
-    about `n_cells` scores are there at the same time.
+    other is visited, with all rows that go there, so that its weights are read once. About
+    `n_cells` scores at most are held at a time.
     """
     n = last_row - first_row
     row_of = np.zeros(n_features if n > 1 else 0, tree.buckets.dtype)

@@ -134,7 +134,7 @@ def _train(
 def nothing_kept(n_children):
     """Return the weights of a chunk before any is kept: features, children, weights, biases.
 
-    Only the weights of sixteen children are ever there in full, and then those that are kept.
+    Only sixteen children at a time have dense weights; of the others, those that are kept remain.
     """
     return (
         np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.float32),
@@ -144,7 +144,7 @@ def nothing_kept(n_children):
 
 @shared
 def keep(kept, weights, left, width, prune):
-    """Return `kept` and the weights of at least `prune`, of `width` children from `left` on.
+    """Return `kept` with the weights of at least `prune` of `width` children from `left` on.
 
     `weights` is (features + bias, 16).
     """
@@ -173,7 +173,7 @@ def keep(kept, weights, left, width, prune):
 
 @shared
 def by_feature(kept, features):
-    """Return a chunk: what was kept, feature by feature, and there by child."""
+    """Return a chunk: what was kept, sorted by feature, and by child within a feature."""
     places, children, values, bias = kept
     ends = np.zeros(len(features) + 1, np.int32)
     for i in range(len(places)):

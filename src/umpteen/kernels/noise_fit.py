@@ -108,7 +108,7 @@ def fit_node(samples, classes, right, theta, regularizer, effort, history):
     leaves the split as it is). `history` gets the objective after each half round, which never
     decreases if all rows are taken. Returns how many there are. A split takes no pass over the
     rows: the value, its gradient and its Hessian do not depend on it. The last step is small, and
-    taken without a look at where it leads.
+    is taken without evaluating the objective again.
     """
     size = len(theta)
     rows, places, weight = node_rows(samples, classes, effort.most_rows)
@@ -148,8 +148,8 @@ def fit_node(samples, classes, right, theta, regularizer, effort, history):
 def node_rows(samples, classes, most):
     """Return rows of some classes, the place of each one's class, and how often each counts.
 
-    Of more than `most` rows, every second is taken, or third and so on, in the order of classes: a
-    class keeps its share.
+    Of more than `most` rows, every second or third and so on is taken, in the order of classes, so
+    that a class keeps its share.
     """
     n_rows = 0
     for i in range(len(classes)):

@@ -12,17 +12,17 @@ from umpteen.kernels.compiling import inlined, kernel
 
 _MOST_STEPS = 100  # about five are taken
 _MOST_HALVINGS = 40
-_BLOCK = 8  # rows of which the Hessian gets a sum at a time
-_FACTORS = 512  # from 1 to 2: their product is a number
+_BLOCK = 8  # rows whose products are added to the Hessian at a time
+_FACTORS = 512  # each from 1 to 2, so that their product does not overflow
 
 
 @kernel
 def ascend(rows, weight, target, theta, regularizer, tolerance, value, slope, hessian):
-    """Ascend by Newton steps, each halved until it gains, for as long as they gain enough.
+    """Ascend by Newton steps, each halved until it gains, while they gain enough.
 
-    That is more than `tolerance` of the objective. `value`, `slope` and `hessian` are those of
-    `evaluate` at `theta`; what they are at the end is returned and written. O(rows * dim^2) per
-    step.
+    Enough is more than `tolerance` of the objective. `value`, `slope` and `hessian` are those of
+    `evaluate` at `theta`. The value at the end is returned; the other two are updated in place.
+    O(rows * dim^2) per step.
     """
     size = len(theta)
     gradient, moved, trial_slope = np.empty(size), np.empty(size), np.empty(size)
@@ -113,7 +113,7 @@ def evaluate(rows, weight, theta, regularizer, slope, hessian):
 
 @inlined
 def _add_products(hessian, left, right):
-    """Add left^T right of eight rows to the upper half, each number of which is met once."""
+    """Add left^T right of eight rows to the upper half, in one pass over its numbers."""
     for j in range(len(hessian)):
         a, b, c, d = left[0, j], left[1, j], left[2, j], left[3, j]
         e, f, g, h = left[4, j], left[5, j], left[6, j], left[7, j]

@@ -50,8 +50,9 @@ def along_largest(means, roots):
 def dominant(matrix):
     """Return the eigenvector of a positive semi-definite matrix's largest eigenvalue.
 
-    The matrix is squared until it has rank one: O(size^3) and some ten times, or as often as the
-    second eigenvalue demands, since 2^40 powers tell any two apart that are not equal to rounding.
+    The matrix is squared until it has rank one, which takes about ten products of O(size^3), or
+    more if the second eigenvalue is close: the power 2^40 separates any two that differ by more
+    than rounding.
     """
     size = len(matrix)
     power, square = matrix.copy(), np.empty((size, size))

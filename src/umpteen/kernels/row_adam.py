@@ -8,11 +8,11 @@ from numba import njit
 def move_rows(
     table, first, second, rows, order, values, begin, end, share, square_share, rate, eps
 ):
-    """Move the rows of the table that stand in `rows[begin:end]`, sorted, and their moments.
+    """Update the rows of the table that are in the sorted `rows[begin:end]`, and their moments.
 
-    The gradient of `rows[i]` is `values[order[i]]`; those of a row that stands there several times
-    are added up. A row belongs to the call in whose range it stands first, so that ranges may be
-    moved at the same time. Costs one pass over each row of `table`, `first` and `second`.
+    The gradient of `rows[i]` is `values[order[i]]`; those of a row that is there several times are
+    added up. A row belongs to the call in whose range it is first, so that several ranges may be
+    updated at the same time. Costs one pass over each row of `table`, `first` and `second`.
     """
     width = table.shape[1]
     total = np.empty(width, np.float32)

@@ -133,7 +133,7 @@ class LabelTexts:
 
     @cached_property
     def _log_counts(self) -> npt.NDArray[np.float32]:
-        """Of labels without samples as of those with one: rankers learn from the latter."""
+        """Labels without samples count as those with one, from which rankers learn."""
         logarithms = np.log1p(np.maximum(self.counts, 1)).astype(np.float32)
         return frozen(logarithms)  # type: ignore[no-any-return]
 
@@ -198,7 +198,7 @@ class LabelTexts:
         )  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies hold what was learned, and derive the rest again."""
+        """Leave out what can be derived again from what was learned."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def cosine(self, x: csr_matrix, label: int) -> float:

@@ -1,4 +1,4 @@
-"""What is settled before a training: its seed, its checkpoint, and that all ranks were given it."""
+"""What is settled before training: the seed, the checkpoint, and that all ranks got the same."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ _NOT_OF_TRAINING = ("checkpoint", "decoder", "device", "epochs", "n_jobs", "verb
 
 
 def seed_and_keeper(model: "NeuralClassifier", ranks: Ranks, X: Any, Y: Any) -> tuple[int, Keeper]:
-    """Return the seed of a training, that of its checkpoint if there is one, and who keeps it."""
+    """Return the seed, that of the checkpoint if there is one, and the keeper of checkpoints."""
     seed, recipe = ranks.first(check_seed(model.random_state)), model._used_recipe()
     if model.checkpoint is None:
         return seed, Keeper(None, recipe.checkpoint_every)
@@ -32,7 +32,7 @@ def seed_and_keeper(model: "NeuralClassifier", ranks: Ranks, X: Any, Y: Any) -> 
 
 
 def check_ranks(model: "NeuralClassifier", ranks: Ranks, X: Any, Y: Any, watched: bool) -> None:
-    """Refuse ranks that were not given the same: each takes its share of the samples itself."""
+    """Refuse ranks that did not get the same data and parameters."""
     if not ranks.are_many:
         return
     (checked, labels), _ = ranks.together(lambda: (model._check_fit_input(X, Y), []))
@@ -46,4 +46,5 @@ def check_ranks(model: "NeuralClassifier", ranks: Ranks, X: Any, Y: Any, watched
         "whether there is a checkpoint": model.checkpoint is not None,
         "whether there is a watch": watched,
     }
-    ranks.check_same(facts, "call fit with the same on every rank, which takes its own share")
+    advice = "call fit with the same data and parameters on every rank; each takes its own share"
+    ranks.check_same(facts, advice)

@@ -30,7 +30,7 @@ def check_decoder(decoder: Any, single_label: bool) -> None:
         return
     if isinstance(decoder, type):
         raise ParameterError(
-            f"decoder={decoder.__name__} is a class: give an object of it, {decoder.__name__}()"
+            f"decoder={decoder.__name__} is a class: pass an instance, {decoder.__name__}()"
         )
     if not all(callable(getattr(decoder, name, None)) for name in ("fit", "predict")):
         raise ParameterError(

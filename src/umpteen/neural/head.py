@@ -258,7 +258,7 @@ def reduced(losses: Tensor, targets: Targets, reduction: str) -> Tensor:
 
 
 def checked_scores(scores: Tensor) -> Tensor:
-    """Return scores unless some are NaN or overflow: with them, no order of labels is right."""
+    """Return scores; refuse those that are NaN or overflow, which do not order labels."""
     if not torch.compiler.is_compiling() and not bool((scores < torch.inf).all()):
         raise FeaturesError(
             f"scores overflow, as features or weights are too large for {scores.dtype}: scale the "

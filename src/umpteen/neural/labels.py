@@ -62,7 +62,7 @@ def asked_labels(
         raise LabelsShapeError(
             f"labels have shape {tuple(asked.shape)} and type {asked.dtype}, but features have the "
             f"leading shape {expected}: give integers of shape {expected}, one label for each "
-            f"sample, or {_with(expected, 'm')}, several"
+            f"sample, or of shape {_with(expected, 'm')}, several labels for each"
         )
     asked = asked.long()  # PyTorch does not compare large numbers without a sign
     check_range(asked, n_labels)

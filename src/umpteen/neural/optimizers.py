@@ -71,8 +71,8 @@ def clip_gradients(
 ) -> Tensor:
     """Scale gradients so that the norm of all of them is at most `limit`; return the norm before.
 
-    This is `torch.nn.utils.clip_grad_norm_` for gradients that may be sparse. In a training with
-    several processes, `ranks` are the processes, and each has other rows of `sharded` parameters.
+    This is `torch.nn.utils.clip_grad_norm_` for gradients that may be sparse. If several processes
+    train, `ranks` are these processes, and each has its own rows of the `sharded` parameters.
 
     >>> weights = nn.Parameter(torch.zeros(2))
     >>> weights.grad = torch.tensor([3.0, 4.0])

@@ -87,9 +87,8 @@ class Targets:
         if len(self.labels) != len(self) or bool((self.counts != 1).any()):
             raise LabelsError(
                 "this loss needs exactly one class per sample, but the batch has "
-                f"{len(self.labels):,} labels on {len(self):,} samples: make a head with "
-                'loss="bce", as FullHead, CascadeHead and SamplingHead can have, or give one class '
-                "each"
+                f'{len(self.labels):,} labels on {len(self):,} samples: use loss="bce" (FullHead, '
+                "CascadeHead, SamplingHead), or give one class for each sample"
             )
         return self.labels
 

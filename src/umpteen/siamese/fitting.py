@@ -1,4 +1,4 @@
-"""How a model is fitted: rankers on a validation split, then towers and words on all samples."""
+"""How a model is fitted: rankers on a validation split, then all the rest on all samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ def counts_of(Y: csr_matrix) -> npt.NDArray[np.int64]:
 class FittedParts:
     """The parts of a fitted model, learned from all samples.
 
-    Rankers, classifiers of words and learned texts are there only if there was a validation split.
+    There are rankers, classifiers of words and learned texts only if there was a validation split.
     """
 
     towers: list[TrainedTower]

@@ -1,4 +1,4 @@
-"""What a model knows of its labels, and how it comes to know more or fewer."""
+"""What a model knows about its labels, and how labels are added and removed."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from umpteen.validation import as_csr, unit_rows
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """All that depends on the labels of a model; it is replaced as a whole."""
+    """Everything in a model that depends on its labels; it is replaced as a whole."""
 
     towers: list[Tower]
     features: csr_matrix  # completed by centroids, rows of length 1
@@ -25,7 +25,7 @@ class KnownLabels:
     def added(
         self, features: csr_matrix, X: csr_matrix, Y: csr_matrix, n_samples: int
     ) -> "KnownLabels":
-        """Return the same with new labels at the end, of these features and samples.
+        """Return the same with new labels at the end, which have these features and samples.
 
         Biases are log-odds among the `n_samples` that the model was trained on.
         """
@@ -42,7 +42,7 @@ class KnownLabels:
         return KnownLabels(towers, every, np.concatenate([self.counts, counts]), words)
 
     def removed(self, ids: npt.NDArray[np.int32]) -> "KnownLabels":
-        """Return the same, where some labels are never answered."""
+        """Return the same, with some labels that are never predicted."""
         counts, kept = self.counts.copy(), np.ones(len(self.counts), np.float32)
         counts[ids] = 0  # no more among the most frequent
         kept[ids] = 0  # nor found by words

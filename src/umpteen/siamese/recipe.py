@@ -131,7 +131,7 @@ class SiameseRecipe(Recipe):
 
 
 def _check_likelihood(name: str, constants: tuple[Any, ...]) -> None:
-    """Refuse constants by which a loss would be infinite or no number."""
+    """Refuse constants that would make a loss infinite or NaN."""
     are_numbers = len(constants) == 2 and all(
         isinstance(each, Real) and not isinstance(each, bool) and isfinite(each)
         for each in constants

@@ -1,4 +1,4 @@
-"""Which training a checkpoint belongs to."""
+"""How a training finds its own checkpoint."""
 
 from dataclasses import replace
 from pathlib import Path

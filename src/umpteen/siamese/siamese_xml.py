@@ -101,8 +101,8 @@ class SiameseXML(
     with towers that were not trained on it: a tenth of the samples, or 1,000 if that is more, but
     at most a quarter. Scores are scaled to (0, 1). Then the towers are trained again on all
     samples. Labels without samples have a ranker of their own, which learns from labels that were
-    hidden, and ranks them as high as costs at most 0.2 % of nDCG@5 on the split. With fewer than
-    2,000 samples, or `recipe__weights="fixed"`, the weights are those of the paper.
+    hidden, and ranks them as high as is possible for at most 0.2 % of nDCG@5 on the split. With
+    fewer than 2,000 samples, or `recipe__weights="fixed"`, the weights are those of the paper.
 
     **Label features** use the same vocabulary as `X`. A label without features is represented by
     the centroid of its samples, and so are all labels if `fit` gets no label features. A label

@@ -38,7 +38,7 @@ def newcomers(Y: csr_matrix, texts: csr_matrix, seed: int) -> npt.NDArray[np.int
 
 @dataclass(frozen=True, eq=False)
 class RankerData:
-    """Pairs of a sample and a candidate that a ranker learns from, one sample after the other."""
+    """Pairs of a sample and a candidate from which a ranker learns, sample by sample."""
 
     columns: FloatArray  # (pairs, columns)
     relevant: Mask  # (pairs,)
@@ -162,7 +162,7 @@ class ValidationEvidence:
     ) -> FloatArray:
         """Return scores of the candidates of some samples.
 
-        Without a ranker of newcomers, these are scored like the others.
+        Without a ranker of newcomers, newcomers are scored like the others.
         """
         scores = ranker.probabilities(self.columns[rows])
         if newcomers is not None:
@@ -175,8 +175,8 @@ class ValidationEvidence:
     ) -> float:
         """Return nDCG@5 of the answers to some samples.
 
-        Without a ranker of newcomers, these come last. So do labels that only the split has: that
-        they are known at all says that they are relevant.
+        Without a ranker of newcomers, newcomers come last. So do labels that only the split has,
+        because that they are known at all says that they are relevant.
         """
         scores = self._scores(ranker, newcomers, rows)
         asked = self.learned if newcomers is None else self.learned | self.hidden

@@ -57,7 +57,7 @@ def _warn_of_other_names(state: State, lists: list[list[str]]) -> None:
     if given is not None and not any(name in ids for names in lists for name in names):
         warn_caller(
             f"no label of these texts, such as {given!r:.60}, is a label of this tagger, such as "
-            f"{next(iter(ids), '')!r:.60}: are they label names of the same kind?"
+            f"{next(iter(ids), '')!r:.60}, so all are missed: pass label names of the same kind"
         )
 
 

@@ -101,7 +101,7 @@ def _check_parts(matrix: Any) -> None:
     if matrix.format == "bsr" and any(
         each % size for each, size in zip(matrix.shape, matrix.data.shape[1:], strict=True)
     ):
-        raise ValueError("its shape must be whole blocks")
+        raise ValueError("its shape must be a multiple of its block size")
     if matrix.format == "lil" and not (
         matrix.rows.shape == matrix.data.shape == matrix.shape[:1]
         and all(map(_are_equally_long, matrix.rows, matrix.data))
@@ -114,7 +114,7 @@ def _are_equally_long(columns: Any, values: Any) -> bool:
 
 
 def _checked_structure(matrix: Any) -> Any:
-    """The same entries in a new CSR, CSC, BSR or COO object, once its indices are in range.
+    """Return the same entries in a new CSR, CSC, BSR or COO object, once its indices are in range.
 
     New, because scipy's own check replaces the arrays of the object that it looks at.
     """
@@ -134,7 +134,7 @@ def as_array(
 ) -> npt.NDArray[Any]:
     """Return an array of numbers, or raise `error` about the input of that name.
 
-    `advice` is for values that are no numbers.
+    `advice` is for values that are not numbers.
     """
     try:
         array = np.asarray(values)

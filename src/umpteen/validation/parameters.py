@@ -52,7 +52,7 @@ def check_settings(
             raise ParameterError(f"{name}={value} of {caller_name} is not possible: use a number")
         if isinstance(value, type) and _is_object(constraints.get(name, [])):
             raise ParameterError(
-                f"{name}={value.__name__} of {caller_name} is a class: pass an object of it, "
+                f"{name}={value.__name__} of {caller_name} is a class: pass an instance, "
                 f"{value.__name__}()"
             )
         try:
