@@ -195,7 +195,7 @@ def test_the_programs_of_the_guide_run(ranks):
         ("other rank", (ParameterError,) * 2, "'rank': 1"),
         ("less data", (RanksError,) * 2, r"the shape of X is \(121, 30\) on rank 0, but \(61, 30"),
         ("bad data", (RanksError, LabelsError), "rank 1 raised|negative|-99"),
-        ("other data", (RanksError,) * 2, "the checksum of X and Y.*same on every rank"),
+        ("other data", (RanksError,) * 2, "the checksum of X and Y.*same data and parameters"),
         ("settings", (RanksError,) * 2, "the list of parameters"),
         ("product", (ParameterError,) * 2, "ProductHead cannot be sharded"),
         ("checkpoint", (ModelPathError,) * 2, "which 2 processes did not write"),
