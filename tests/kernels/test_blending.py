@@ -6,6 +6,7 @@ from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
 from umpteen.kernels.blending import blend
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.topk import frozen_csr, sparse_topk
 
 N_SAMPLES, N_LABELS, N_FEATURES = 12, 25, 10
@@ -50,7 +51,7 @@ def test_scores_are_blended_as_by_hand(k, weight, n_near):
     postings = frozen_csr(csr_matrix(texts.T))
     near, _ = sparse_topk(frozen_csr(samples), postings, N_LABELS, n_near)
     labels, scores = blend(
-        frozen_csr(samples), frozen_csr(texts), tree_labels, tree_scores, near,
+        frozen_csr(samples), frozen_csr(texts), *frozen((tree_labels, tree_scores, near)),
         np.float32(weight), k, N_FEATURES,
     )  # fmt: skip
     cosines = (samples @ texts.T).toarray()

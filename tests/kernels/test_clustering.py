@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
 from umpteen.kernels.clustering import bisect
+from umpteen.kernels.topk import frozen_csr
 
 MAX_ROUNDS = 20
 
@@ -24,8 +25,7 @@ def split(matrix, rows, left_size, seed=0, max_rounds=MAX_ROUNDS):
     scratch = np.zeros(matrix.shape[1], np.float32)
     order = rows.copy()
     bisect(
-        matrix.indptr, matrix.indices, matrix.data, order, np.int64(left_size), max_rounds, seed,
-        scratch,
+        *frozen_csr(matrix), order, left_size, max_rounds, seed, scratch,
     )  # fmt: skip
     assert not scratch.any(), "the next split would start from this one's centres"
     assert sorted(order) == sorted(rows)

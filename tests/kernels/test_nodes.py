@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_matrix
 
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.coordinate_descent import logistic_regression, squared_hinge
 from umpteen.kernels.nodes import (
     by_feature,
@@ -135,8 +136,8 @@ def test_a_chunk_is_the_solver_and_the_pruning_on_the_nodes_own_rows(logistic, n
     settings = (0.7, 2.0, 0.05, 30)
     local_of = np.full(25, -1, np.int32)
     trial, chunk = train_chunk(
-        *frozen_csr(X), samples, len(samples), *frozen_csr(members)[:2], np.int32(first),
-        np.int32(last), local_of, logistic, *settings, prune, seed,
+        *frozen_csr(X), frozen(samples), len(samples), *frozen_csr(members)[:2], first, last,
+        local_of, logistic, *settings, prune, seed,
     )  # fmt: skip
     assert (local_of == -1).all()
 
@@ -163,8 +164,8 @@ def test_a_chunk_is_the_solver_and_the_pruning_on_the_nodes_own_rows(logistic, n
 def test_the_trial_of_a_chunk_has_not_seen_the_last_samples(logistic):
     random = np.random.default_rng(0)
     X, members = random_csr(random, (60, 25), 0.2), random_csr(random, (60, 20), 0.1)
-    samples, local_of = np.arange(60, dtype=np.int32), np.full(25, -1, np.int32)
-    how = (np.int32(0), np.int32(20), local_of, logistic, 0.7, 2.0, 0.05, 30, 0.1, 3)
+    samples, local_of = frozen(np.arange(60, dtype=np.int32)), np.full(25, -1, np.int32)
+    how = (0, 20, local_of, logistic, 0.7, 2.0, 0.05, 30, 0.1, 3)
     member = frozen_csr(members)[:2]
     trial, final = train_chunk(*frozen_csr(X), samples, 45, *member, *how)
     alone, _ = train_chunk(*frozen_csr(X), samples[:45], 45, *member, *how)
@@ -179,8 +180,8 @@ def test_nodes_with_few_or_empty_samples_give_a_chunk(samples):
     X = csr_matrix((5, 6), dtype=np.float32)
     members = csr_matrix(np.eye(5, 8, dtype=np.float32))
     _, (kept, starts, children, values, bias) = train_chunk(
-        *frozen_csr(X), np.array(samples, np.int32), len(samples), *frozen_csr(members)[:2],
-        np.int32(2), np.int32(5), np.full(6, -1, np.int32), False, 1.0, 1.0, 0.1, 20, 0.1, 0,
+        *frozen_csr(X), frozen(np.array(samples, np.int32)), len(samples), *frozen_csr(members)[:2],
+        2, 5, np.full(6, -1, np.int32), False, 1.0, 1.0, 0.1, 20, 0.1, 0,
     )  # fmt: skip
     assert len(kept) == len(children) == len(values) == 0
     assert starts.tolist() == [0]

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.hashing import index
 from umpteen.kernels.tokens import (
     ALONE,
@@ -33,7 +34,8 @@ def read(texts, stop_words=NO_WORDS):
     ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
     content = b"".join(encoded)
     words, spans, numbers, n_new, word_ends = read_words(
-        np.frombuffer(content, np.uint8), ends, LETTERS, stop_words, np.zeros((1, 3), np.uint64)
+        *frozen((np.frombuffer(content, np.uint8), ends, LETTERS, stop_words)),
+        frozen(np.zeros((1, 3), np.uint64)),
     )
     assert n_new == len(words) == -numbers.sum()  # no word is in an empty table
     spelled = [content[start:end].decode().lower() for start, end in spans]

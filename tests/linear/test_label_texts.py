@@ -12,6 +12,7 @@ from tests.engines import OtherProcesses
 from umpteen import parallel
 from umpteen.errors import FeaturesError
 from umpteen.kernels.blending import N_EVIDENCE, blend, join_evidence
+from umpteen.kernels.compiling import frozen
 from umpteen.kernels.topk import frozen_csr
 from umpteen.linear import LabelTree, NameFeatures
 from umpteen.linear.label_texts import LabelTexts
@@ -138,7 +139,11 @@ def evidence_inputs(draw):
 def test_evidence_is_that_of_a_literal_version(inputs):
     samples, labels, names, starts, *rest = inputs
     found = join_evidence(
-        frozen_csr(samples), frozen_csr(labels), frozen_csr(names), starts, *rest, samples.shape[1]
+        frozen_csr(samples),
+        frozen_csr(labels),
+        frozen_csr(names),
+        *frozen((starts, *rest)),
+        samples.shape[1],
     )
     expected = literal_evidence(*inputs)
     assert found[1].shape[2] == N_EVIDENCE
@@ -155,8 +160,8 @@ def test_a_weighed_cosine_ranks_each_label_once(inputs):
     samples, labels, _, _, tree_labels, tree_scores, near, _ = inputs
     k, weight = 4, np.float32(0.5)
     found, scores = blend(
-        frozen_csr(samples), frozen_csr(labels), tree_labels, tree_scores, near, weight, k,
-        samples.shape[1],
+        frozen_csr(samples), frozen_csr(labels), *frozen((tree_labels, tree_scores, near)), weight,
+        k, samples.shape[1],
     )  # fmt: skip
     cosines = (samples @ labels.T).toarray().clip(0, 1)
     for i, own in enumerate(found):

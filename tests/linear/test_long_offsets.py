@@ -121,7 +121,7 @@ def test_kernels_read_features_beyond_32_bits(model, tmp_path):
     X, Y = noise(400)
     (tree,), long = model.trees_, long_features(X, tmp_path)
     near, far = (
-        beam_search(*frozen_csr(each), X.shape[1], i, i + 400, tree.arrays, 5, 5, 0.8, False)
+        beam_search(*frozen_csr(each), X.shape[1], i, i + 400, tree.arrays, 5, 5, 0.8, False, 2**20)
         for i, each in enumerate((X, long))
     )
     np.testing.assert_array_equal(far[0], near[0])

@@ -284,7 +284,7 @@ def _widest(nodes, counts, first_child):
 @kernel
 def beam_search(
     indptr, indices, data, n_features, first_row, last_row, tree, beam_width, k, path_weight,
-    logistic, n_cells=2**20,
+    logistic, n_cells,
 ):  # fmt: skip
     """Return the `k` best labels of some rows and the logarithms of their scores, best first.
 

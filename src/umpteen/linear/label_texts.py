@@ -191,10 +191,10 @@ class LabelTexts:
 
     def _joined(self, samples: Any, best: Answer, near: Labels) -> Answer:
         names, starts = self._named
-        first = (each[:, :_N_RANKED] for each in (*best, near))
+        tables = (np.ascontiguousarray(each[:, :_N_RANKED]) for each in (*best, near))
         return join_evidence(  # type: ignore[no-any-return]
-            samples, frozen_csr(self.features), names, starts, *first, self._log_counts,
-            self.features.shape[1],
+            samples, frozen_csr(self.features), names, starts, *frozen(tuple(tables)),
+            self._log_counts, self.features.shape[1],
         )  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
