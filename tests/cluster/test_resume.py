@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.models import SMALL_TASKS, texts
-from tests.cluster.test_checkpoint import Counting
-from umpteen import parallel
-from umpteen.cli import main
+from tests.cluster.models import texts
 
 pytest.importorskip("ray", reason="needs the extra `cluster`")
 
