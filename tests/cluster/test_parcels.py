@@ -34,14 +34,19 @@ def test_copies_may_be_written_to_where_that_was_possible():
     np.testing.assert_array_equal(parcels.unpack_copy(parcel)[1], free)
 
 
-def test_digests_tell_contents_apart(monkeypatch):
-    monkeypatch.setattr(parcels, "_BLOCK", 8)
-    array = np.arange(100, dtype=np.uint8)
-    other = array.copy()
-    other[77] ^= 1
-    assert parcels.digest(array) == parcels.digest(array.copy())
-    assert parcels.digest(array) != parcels.digest(other)
-    assert parcels.digest(array[:8], array[8:]) != parcels.digest(array)
+@pytest.mark.parametrize("size", [1, 16, 100, 300])
+def test_digests_tell_contents_apart(size):
+    """Every byte counts; otherwise a cluster would train on the wrong one of two arrays."""
+    array = np.arange(size, dtype=np.uint8)
+    digests = {parcels.digest(array), parcels.digest(array[:-1]), parcels.digest(array, array)}
+    for place in range(size):
+        other = array.copy()
+        other[place] ^= 1
+        digests.add(parcels.digest(other))
+    assert len(digests) == size + 3
+    assert parcels.digest(array) == parcels.digest(bytes(array)) in digests
+    assert parcels.digest(array[:1], array[1:]) not in digests
+    assert parcels.digest(b"", array) not in digests
 
 
 class FromStore:
