@@ -126,7 +126,7 @@ def _keep_permissions(draft: Path, found: os.stat_result) -> None:
 
 @contextmanager
 def _flushed(file: "_File") -> Iterator[BinaryIO]:
-    """With a buffer, which is written at the end, unless something went wrong."""
+    """Yield the file with a buffer, which is written at the end, unless something went wrong."""
     buffered = io.BufferedWriter(file)
     yield cast(BinaryIO, buffered)
     buffered.flush()

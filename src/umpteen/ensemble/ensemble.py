@@ -336,7 +336,7 @@ class Ensemble(
         return Candidates.of(answers, self.label_counts_)
 
     def _contribution(self, candidates: Candidates, place: int, member: int) -> float:
-        """By how much the log-odds of a candidate fall if a member had not offered it."""
+        """Return by how much a candidate's log-odds fall if a member had not proposed it."""
         own = candidates.evidence[:1, place : place + 1]
         lowest = candidates.evidence[0, candidates.labels[0] >= 0, PER_MEMBER * member].min()
         without = own.copy()

@@ -95,7 +95,7 @@ def _groups(
 
 
 def _share_of_more_frequent(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """For each label, the share of all occurrences that more frequent labels hold.
+    """Return, for each label, the share of all occurrences that more frequent labels have.
 
     >>> _share_of_more_frequent(np.array([1, 6, 2, 1]))
     array([0.8, 0. , 0.6, 0.8])

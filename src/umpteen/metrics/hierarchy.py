@@ -83,7 +83,7 @@ class _Counts:
         self.n_relevant = self.relevant.nnz
 
     def at(self, k: int) -> tuple[int, int]:
-        """Labels in both extended sets, and in those of the answers."""
+        """Count the labels in both extended sets, and in those of the answers."""
         labels = self.hits.labels[:, :k]
         given = labels >= 0
         n_labels = self.parents.shape[0]

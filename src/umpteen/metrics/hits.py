@@ -29,17 +29,17 @@ class Hits:
 
     @property
     def n_relevant(self) -> npt.NDArray[np.int32]:
-        """Relevant labels of each sample."""
+        """The number of relevant labels of each sample."""
         return np.diff(self.relevant.indptr)
 
     @property
     def n_labelled(self) -> int:
-        """Samples that have a relevant label."""
+        """The number of samples that have a relevant label."""
         return int(np.count_nonzero(self.n_relevant))
 
     @cached_property
     def relevant_per_label(self) -> npt.NDArray[np.int64]:
-        """Samples that each label is relevant to."""
+        """The number of samples that each label is relevant to."""
         return np.bincount(self.relevant.indices, minlength=self.relevant.shape[1])
 
     def total(

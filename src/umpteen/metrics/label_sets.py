@@ -48,7 +48,7 @@ class LabelSets:
 
     @property
     def multiplicities(self) -> IntArray:
-        """Labels of each set, `(n_sets,)`."""
+        """The number of labels in each set, `(n_sets,)`."""
         return np.diff(self.sets.indptr).astype(np.int64)
 
     def single(self) -> tuple[IntArray, FloatArray]:

@@ -49,7 +49,7 @@ def best_rows(head_scores: Sequence[Tensor], n_codes: int, m: int) -> GridRows:
 
 
 def _row_maxima(down: Tensor, across: Tensor, n_codes: int) -> Tensor:
-    """Of the products `(n, rows, columns)`, the greatest in each row: `(n, rows)`."""
+    """Return the greatest product of each row, `(n, rows)`, of `(n, rows, columns)`."""
     n_columns = across.shape[2]
     n_rows = math.ceil(n_codes / n_columns)
     size = max(1, _BLOCK // (len(down) * n_columns))
@@ -72,7 +72,7 @@ def _cut(lengths: Sequence[int]) -> int:
 
 
 def _sums(sums: Tensor, head_scores: Sequence[Tensor]) -> Tensor:
-    """Of every choice of digits, in the order of codes: `(n, groups, choices)`."""
+    """Return the sum of every choice of digits, in the order of codes: `(n, groups, choices)`."""
     for scores in head_scores:
         sums = (sums[:, :, :, None] + scores[:, :, None]).flatten(2)
     return sums

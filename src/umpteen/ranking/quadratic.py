@@ -125,7 +125,7 @@ class _Pairs:
         return _minimised(weights, self.loss, self.newton)
 
     def loss(self, weights: Doubles) -> float:
-        """Minus the log-likelihood of relevant candidates, and ridge."""
+        """Return the negative log-likelihood of relevant candidates, plus the ridge penalty."""
         total = self._ridge / 2 * float(weights @ weights)
         for terms, relevant, begins in self._blocks():
             scores = terms @ weights
@@ -136,7 +136,7 @@ class _Pairs:
         return total
 
     def newton(self, weights: Doubles) -> Doubles:
-        """One step towards the weights of the least loss."""
+        """Return the Newton step at these weights, which is subtracted from them."""
         slope, curve = self._ridge * weights, self._ridge * np.eye(len(weights))
         for terms, relevant, begins in self._blocks():
             scores, n = terms @ weights, len(terms)
@@ -150,7 +150,7 @@ class _Pairs:
         return np.asarray(np.linalg.solve(curve, slope))
 
     def scores(self, weights: Doubles) -> Doubles:
-        """Of all pairs."""
+        """Return the scores of all pairs."""
         return np.concatenate([terms @ weights for terms, _, _ in self._blocks()])
 
     @property
@@ -181,7 +181,7 @@ class _LogisticPairs(_Pairs):
         return _minimised(weights, self.loss, self.newton)
 
     def loss(self, weights: Doubles) -> float:
-        """Minus the log-likelihood of all pairs, and ridge."""
+        """Return the negative log-likelihood of all pairs, plus the ridge penalty."""
         total = float(self._ridges(weights) @ (weights * weights)) / 2
         for terms, relevant in self._pairs():
             scores = terms @ weights
@@ -189,7 +189,7 @@ class _LogisticPairs(_Pairs):
         return total
 
     def newton(self, weights: Doubles) -> Doubles:
-        """One step towards the weights of the least loss."""
+        """Return the Newton step at these weights, which is subtracted from them."""
         ridges = self._ridges(weights)
         slope, curve = ridges * weights, np.diag(ridges)
         for terms, relevant in self._pairs():

@@ -44,10 +44,16 @@ def checked_new_labels(
     """Return features, samples and labels of samples, of labels that a model should add."""
     n_features = model.n_features_in_
     if (X is None) != (Y is None):
-        raise ParameterError("add_labels takes samples X and their labels Y, or neither")
+        given, missing = ("Y", "X") if X is None else ("X", "Y")
+        raise ParameterError(
+            f"add_labels got {given} without {missing}: pass samples X together with their labels "
+            "Y, or label_features only"
+        )
     if label_features is None:
         if Y is None:
-            raise ParameterError("add_labels needs label_features, or samples X and labels Y")
+            raise ParameterError(
+                "add_labels got no labels: pass label_features, or samples X and their labels Y"
+            )
         label_features = no_rows(check_labels(Y).shape[1], n_features)
     features = as_csr(
         check_features(

@@ -128,7 +128,7 @@ def _best_label(state: State, x: csr_matrix, text: str) -> int:
 
 
 def _probability(state: State, x: csr_matrix, label: int) -> float:
-    """Of one label for one text; 0 where it is not among the best hundred."""
+    """Return the probability of a label for a text; 0 if it is not among the best hundred."""
     top = state.answer(x, min(_MOST_ASKED, len(state.label_names)))
     return float(top.scores[top.labels == label].sum())
 

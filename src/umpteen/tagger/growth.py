@@ -212,7 +212,7 @@ def _adopted(state: State, replay: Replay) -> State:
 
 
 def _learned_again(state: State, replay: Replay) -> State:
-    """For classifiers that cannot do better: all of it, if all of it was kept."""
+    """Fit the classifier again on all samples, if all of them were kept."""
     if len(state.replay) < state.n_samples:
         raise ParameterError(
             f"{type(state.classifier).__name__} has to learn everything again, but only "

@@ -122,7 +122,7 @@ def _each_once(
 
 
 def _rarest_label(Y: csr_matrix, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """For each sample how many samples have its rarest label; without labels, infinitely many."""
+    """Return how many samples have each sample's rarest label; infinity without labels."""
     rarest = np.full(Y.shape[0], np.inf)
     rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
     np.minimum.at(rarest, rows, counts[Y.indices])

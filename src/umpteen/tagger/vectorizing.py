@@ -129,7 +129,7 @@ class Words:
 
     @cached_property
     def _names(self) -> npt.NDArray[Any] | None:
-        """Of all features of somebody else's vectorizer; None where columns have no names."""
+        """The names of all features of a given vectorizer; None if its columns have no names."""
         if not hasattr(self.vectorizer, "get_feature_names_out"):
             return None
         try:

@@ -136,7 +136,7 @@ def grow(
 
 
 def _node_bounds(n_labels: int, branching: int, max_leaf: int) -> list[npt.NDArray[np.int64]]:
-    """For each layer the positions in the label order where its nodes begin, and the end."""
+    """Return, for each layer, where its nodes begin in the order of labels, and the end."""
     sizes = layer_sizes(n_labels, branching, max_leaf)
     leaves = np.arange(sizes[-1] + 1) * n_labels // sizes[-1]
     bounds = [leaves]
