@@ -131,6 +131,10 @@ def test_half_precision_of_a_table_that_is_read_by_rows(name):
         loss = loss_of(head, x, y)
     loss.backward()
     assert loss.item() == pytest.approx(expected.item(), rel=0.03)
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # the backward pass in the block, too
+        gradients_inside = gradients(head, x, y)
+    outside = {each: dense(table.grad) for each, table in head.named_parameters()}
+    assert all(torch.equal(outside[each], gradients_inside[each]) for each in outside)
 
 
 @pytest.mark.parametrize("name", SPARSE)

@@ -47,6 +47,11 @@ class _InChunks(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        with torch.autocast("cpu", enabled=False):  # a backward pass may be in its block as well
+            return _InChunks._gradients(ctx, gradients)
+
+    @staticmethod
+    def _gradients(ctx: Any, gradients: tuple[Tensor, ...]) -> tuple[Tensor | None, ...]:
         queries, table, samples, nodes = ctx.saved_tensors
         of_queries = torch.zeros_like(queries)
         of_rows = queries.new_empty(*nodes.shape, queries.shape[1])
