@@ -401,9 +401,29 @@ def test_an_optimizer_keeps_what_it_knows(tmp_path):
 
 
 def test_impossible_settings_of_an_optimizer_are_named():
-    for wrong in ({"lr": -1.0}, {"betas": (0.9, 1.0)}, {"eps": -1.0}):
-        with pytest.raises(ParameterError, match=next(iter(wrong))):
-            RowAdam([torch.nn.Parameter(torch.ones(1))], **wrong)
+    pairs = ((0.9, 1.0), (0.9,), (0.9, 0.99, 0.999), 0.9, None, "ab", ("a", 0.9))
+    for wrong in (
+        {"lr": -1.0},
+        {"eps": -1.0},
+        {"lr": 10**400},
+        *({"betas": each} for each in pairs),
+    ):
+        weight = torch.nn.Parameter(torch.ones(1))
+        for options in (wrong, {}), ({}, wrong):
+            group, others = {"params": [weight], **options[0]}, options[1]
+            with pytest.raises(ParameterError, match=next(iter(wrong))):
+                RowAdam([group], **others)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.SGD])
+def test_the_state_of_another_optimizer_is_refused(kind):
+    """Or the first step fails, after hours of loading and compiling perhaps."""
+    weight = torch.nn.Parameter(torch.ones(1))
+    other = kind([weight], lr=0.1)
+    weight.sum().backward()
+    other.step()
+    with pytest.raises(ParameterError, match="another optimizer"):
+        RowAdam([weight]).load_state_dict(other.state_dict())
 
 
 def test_only_touched_rows_of_a_table_move():

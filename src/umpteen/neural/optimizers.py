@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterable
+from numbers import Real
 
 import torch
 from torch import Tensor, nn
 from torch.optim import SGD, AdamW, Optimizer
 
+from umpteen.errors import ParameterError
 from umpteen.neural.ranks import Ranks
 from umpteen.neural.row_adam import RowAdam
 
@@ -64,9 +66,9 @@ def set_rate(optimizers: Iterable[Optimizer], rate: float) -> None:
 
 
 def clip_gradients(
-    parameters: Iterable[nn.Parameter],
+    parameters: Iterable[Tensor] | Tensor,
     limit: float,
-    sharded: Iterable[nn.Parameter] = (),
+    sharded: Iterable[Tensor] = (),
     ranks: Ranks | None = None,
 ) -> Tensor:
     """Scale gradients so that the norm of all of them is at most `limit`; return the norm before.
@@ -79,6 +81,8 @@ def clip_gradients(
     >>> clip_gradients([weights], 1.0), weights.grad
     (tensor(5.), tensor([0.6000, 0.8000]))
     """
+    if not isinstance(limit, Real | Tensor) or not limit >= 0:
+        raise ParameterError(f"limit={limit!r} is not possible: use a number, 0 or more")
     values, held = _values_of(parameters), _values_of(sharded)
     every, lengths = [*values, *held], [value.norm() for value in values]
     if ranks is not None and ranks.are_many:
@@ -95,9 +99,11 @@ def clip_gradients(
     return length
 
 
-def _values_of(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
+def _values_of(parameters: Iterable[Tensor] | Tensor) -> list[Tensor]:
     """The numbers of gradients, which may be changed in place."""
     values: list[Tensor] = []
+    if isinstance(parameters, Tensor):  # it has no rows with gradients
+        parameters = [parameters]
     for parameter in parameters:
         if parameter.grad is not None:
             parameter.grad = (

@@ -1,7 +1,8 @@
 """Adam for networks with tables of which a batch touches few rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from umpteen.kernels.row_adam import move_rows
 from umpteen.parallel import run
 from umpteen.validation import check_number
 
+_STATE = {"step", "first", "second"}  # of a parameter
 _ENTRIES_OF_A_THREAD = 2**17  # of rows; with fewer, starting it takes longer than their update
 
 
@@ -39,13 +41,29 @@ class RowAdam(Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        for name, value in (("lr", lr), ("eps", eps), ("weight_decay", weight_decay)):
-            check_number(value, name)
-        if not all(0 <= beta < 1 for beta in betas):
-            raise ParameterError(f"betas={betas!r} are not possible: expected 0 or more, below 1")
-        super().__init__(
-            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        )
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        _check_settings(defaults)
+        super().__init__(params, defaults)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with settings of their own; see `torch.optim.Optimizer`."""
+        if isinstance(param_group, dict):
+            _check_settings({**self.defaults, **param_group})
+        super().add_param_group(param_group)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from a `state_dict` of another `RowAdam`; see `torch.optim.Optimizer`."""
+        groups, states = state_dict["param_groups"], state_dict["state"].values()
+        if not all(set(self.defaults) <= set(group) for group in groups) or not all(
+            set(state) == _STATE for state in states
+        ):
+            raise ParameterError(
+                "this state_dict is of another optimizer: give one of umpteen.neural.RowAdam, or "
+                "begin without it"
+            )
+        for group in groups:
+            _check_settings(group)
+        super().load_state_dict(state_dict)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
@@ -69,6 +87,21 @@ class RowAdam(Optimizer):
         state["step"] += 1
         move = _move_rows if gradient.is_sparse else _move_all
         move(parameter, gradient, state, group)
+
+
+def _check_settings(settings: dict[str, Any]) -> None:
+    for name in ("lr", "eps", "weight_decay"):
+        check_number(settings[name], name)
+    betas = settings["betas"]
+    is_pair = isinstance(betas, Sequence) and not isinstance(betas, str) and len(betas) == 2
+    if not is_pair or not all(_is_share(beta) for beta in betas):
+        raise ParameterError(
+            f"betas={betas!r} are not possible: expected two numbers, 0 or more, below 1"
+        )
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, Real | Tensor) and bool(0 <= value < 1)  # type: ignore[operator]
 
 
 def _move_rows(

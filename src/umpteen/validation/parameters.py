@@ -93,9 +93,13 @@ def check_number(value: Any, name: str) -> float:
     >>> check_number(1, "step")
     1.0
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+    try:
+        number = -1.0 if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:
+        number = np.inf
+    if not 0 <= number < np.inf:
         raise ParameterError(f"{name}={value!r} is not possible: expected 0 or more")
-    return float(value)
+    return number
 
 
 def check_count(value: Any, name: str) -> int:
