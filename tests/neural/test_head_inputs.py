@@ -249,3 +249,46 @@ def test_weights_are_loaded_into_a_head_without_memory(name):
     empty.load_state_dict(head.state_dict(), assign=True)
     x = features(5)
     assert torch.equal(empty.topk(x, 4)[0], head.topk(x, 4)[0])
+
+
+def test_tensors_without_numbers_are_refused(head):
+    """The device "meta" has shapes only; PyTorch fails on it in the middle of a loss."""
+    x, y = features(4), classes(4)
+    for given in ((x.to("meta"), y), (x, y.to("meta")), (x.to("meta"), y.to("meta"))):
+        with pytest.raises((FeaturesError, LabelsError), match=r"meta.*make them on"):
+            head(*given)
+    with pytest.raises(FeaturesError, match="make them on"):
+        head.topk(x.to("meta"), 3)
+    with pytest.raises(FeaturesError, match=r"but this head is on meta.*load weights"):
+        head.to("meta")(x, y)
+
+
+@pytest.mark.parametrize("wrong", ["a", None, 1.5, 2**70, True])
+def test_an_ignored_class_is_a_whole_number(head, wrong):
+    with pytest.raises(ParameterError, match="ignore_index="):
+        head(features(4), classes(4), ignore_index=wrong)
+
+
+def test_missing_labels_of_a_masked_array_are_not_learned(head):
+    labels = np.ma.array([1, 2, 3, 4], mask=[True, False, False, False])
+    with pytest.raises(LabelsError, match=r"labels\.filled"):
+        head(features(4), labels)
+    assert head(features(4), labels.filled(-100)).isfinite()
+
+
+@pytest.mark.parametrize("limit", [-1.0, float("nan"), None, "1"])
+def test_gradients_are_not_turned_around(limit):
+    """A negative limit would let a network learn the opposite."""
+    weight = torch.nn.Parameter(torch.zeros(2))
+    weight.grad = torch.ones(2)
+    with pytest.raises(ParameterError, match="limit="):
+        um.neural.clip_gradients([weight], limit)
+    assert weight.grad.tolist() == [1, 1]
+
+
+def test_gradients_of_a_single_parameter_are_clipped():
+    """As by torch.nn.utils.clip_grad_norm_; its rows have no gradients of their own."""
+    weight = torch.nn.Parameter(torch.zeros(2))
+    weight.grad = torch.tensor([3.0, 4.0])
+    assert um.neural.clip_gradients(weight, 1.0) == 5
+    torch.testing.assert_close(weight.grad, torch.tensor([0.6, 0.8]))

@@ -5,10 +5,12 @@ import pytest
 
 pytest.importorskip("torch", reason="needs umpteen[neural]")
 import torch
+from scipy.sparse import csr_matrix
 
 from umpteen.errors import (
     LabelsError,
     LabelsShapeError,
+    ParameterError,
 )
 
 from .every_head import (
@@ -106,3 +108,21 @@ def test_counts_that_are_no_counts_are_refused(name, more):
     value, *n_samples = more
     with pytest.raises(LabelsError, match="negative or not finite"):
         ALL[name]().init_bias([value] * N_LABELS, *n_samples)
+
+
+@pytest.mark.parametrize(
+    "counts", [None, "many", [None] * N_LABELS, [10**400] * N_LABELS, csr_matrix((1, N_LABELS))]
+)
+def test_counts_that_are_no_numbers_are_refused(counts):
+    with pytest.raises(LabelsError, match="getnnz"):
+        heads.Full(DIM, N_LABELS).init_bias(counts)
+
+
+def test_a_number_of_samples_is_a_number():
+    with pytest.raises(ParameterError, match="n_samples='many'"):
+        heads.Full(DIM, N_LABELS).init_bias(np.ones(N_LABELS), "many")
+
+
+@pytest.mark.parametrize("name", ["full", "adversarial"])
+def test_counts_may_be_part_of_a_graph(name):
+    ALL[name]().init_bias(torch.ones(N_LABELS, requires_grad=True))

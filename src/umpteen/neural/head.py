@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from umpteen.errors import FeaturesError, ParameterError
-from umpteen.neural.labels import as_targets, asked_labels
+from umpteen.neural.labels import as_targets, asked_labels, check_ignored, check_place
 from umpteen.neural.targets import Targets
 from umpteen.validation import check_k
 
@@ -185,6 +185,7 @@ class Head(nn.Module, ABC):
         if reduction not in _REDUCTIONS:
             raise ParameterError(f"reduction={reduction!r} is not possible: use {_REDUCTIONS}")
         self._check_smoothing(smoothing)
+        check_ignored(ignore_index)
         rows = self._rows(features, training=True)
         leading = features.shape[:-1]
         return rows, as_targets(labels, leading, self.n_labels, ignore_index, features.device)
@@ -211,8 +212,10 @@ class Head(nn.Module, ABC):
         """Refuse what the weights cannot be multiplied by."""
         if features.layout != torch.strided:
             raise FeaturesError("features are a sparse tensor: pass features.to_dense()")
-        tensors = chain(self.parameters(), self.buffers())  # a fixed layer has no parameters
-        weights = next((w.dtype for w in tensors if w.is_floating_point()), features.dtype)
+        own = chain(self.parameters(), self.buffers())  # a fixed layer has no parameters
+        weight = next((each for each in own if each.is_floating_point()), features)
+        check_place(features, weight.device, "features", FeaturesError)
+        weights = weight.dtype
         cast = torch.is_autocast_enabled(features.device.type) and torch.float64 not in (
             features.dtype, weights,
         )  # fmt: skip

@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from math import prod
+from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
 from scipy.sparse import issparse
 from torch import Tensor
 
-from umpteen.errors import LabelsError, LabelsShapeError
+from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 from umpteen.neural.targets import Targets
 from umpteen.validation.arrays import as_float32, canonical_csr
 
 _MORE = "make the head for more labels"
+_BEYOND = 2**63
 
 
 def as_targets(
@@ -39,6 +42,13 @@ def _tensor(labels: Any, device: torch.device) -> Tensor:
         raise LabelsError(
             "labels are a nested tensor: fill them up to one length with ignore_index, as "
             "torch.nested.to_padded_tensor does"
+        )
+    if isinstance(labels, Tensor):
+        check_place(labels, None, "labels", LabelsError)
+    if isinstance(labels, np.ma.MaskedArray) and np.ma.is_masked(labels):
+        raise LabelsError(
+            "labels are a masked array with missing values: pass labels.filled(-100), or another "
+            "number, which is ignore_index then"
         )
     try:
         return torch.as_tensor(labels, device=device)
@@ -67,6 +77,35 @@ def asked_labels(
     asked = asked.long()  # PyTorch does not compare large numbers without a sign
     check_range(asked, n_labels)
     return asked
+
+
+def check_place(
+    tensor: Tensor, device: torch.device | None, name: str, error: type[ValueError]
+) -> None:
+    """Refuse tensors without numbers, and those on another device than the weights of a head."""
+    if tensor.device.type == "meta":
+        raise error(
+            f"{name} are on the device 'meta', which holds no numbers: make them on the device of "
+            "the head"
+        )
+    if device is not None and tensor.device != device:
+        advice = (
+            "load weights into it with assign=True, or use head.to_empty(device=...)"
+            if device.type == "meta"
+            else f"pass {name}.to({str(device)!r}), or move the head"
+        )
+        raise error(f"{name} are on {tensor.device}, but this head is on {device}: {advice}")
+
+
+def check_ignored(ignore_index: Any) -> None:
+    """Refuse what is no label id, such as None."""
+    if isinstance(ignore_index, bool) or not isinstance(ignore_index, Integral):
+        raise ParameterError(
+            f"ignore_index={ignore_index!r} is not possible: use a whole number that is no label, "
+            "such as -100"
+        )
+    if not -_BEYOND <= int(ignore_index) < _BEYOND:
+        raise ParameterError(f"ignore_index={ignore_index} is not possible: it exceeds 64 bits")
 
 
 def check_range(labels: Any, n_labels: int, below: str = _MORE) -> None:
