@@ -2,11 +2,13 @@
 
 import contextvars
 import errno
+import os
 import pickle
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ from tests.cluster.models import texts
 from tests.contract.cases import CASES, noise
 from umpteen import parallel, scratch
 from umpteen.cluster.engine import _opened
-from umpteen.errors import ClusterError, NotWritableError
+from umpteen.errors import ClusterError, NotWritableError, ParameterError
 
 BLOCKS = st.lists(
     arrays.arrays(np.float32, st.tuples(st.integers(0, 4), st.just(5)), elements=st.integers(0, 2)),
@@ -160,6 +162,45 @@ def test_a_folder_of_another_machine_stays(tmp_path):
     with um.data.scratch(tmp_path):
         pass
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_large_file_named_like_a_lock_is_not_read(tmp_path):
+    """In a folder that many use, it would take all the memory."""
+    with (tmp_path / "umpteen-1.lock").open("wb") as file:
+        file.truncate(1 << 40)
+    with um.data.scratch(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["umpteen-1.lock"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("end", ["at once", "after the block"])
+def test_a_forked_process_takes_nothing_away(tmp_path, end):
+    """Workers could not open the features of the process that is still fitting."""
+    with ExitStack() as block:
+        block.enter_context(um.data.scratch(tmp_path))
+        kept = scratch.current().write([np.ones(3)], np.float32)
+        place = scratch.current().place_of(kept)
+        child = os.fork()
+        if child == 0:
+            with suppress(BaseException):
+                more = scratch.current().write([np.full(3, 2)], np.float32)
+                assert more.tolist() == [2, 2, 2]
+                del kept, more
+                if end == "after the block":
+                    block.close()
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert place.opened().view(np.float32).tolist() == [1, 1, 1]
+        assert scratch.current().write([np.ones(3)], np.float32).tolist() == [1, 1, 1]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("folder", [None, 3, b"folder"])
+def test_a_folder_without_a_name(folder):
+    with pytest.raises(ParameterError, match="name of a folder"):
+        um.data.scratch(folder).__enter__()
 
 
 def test_files_are_removed_after_an_error(tmp_path):

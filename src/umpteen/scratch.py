@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from umpteen import validation
-from umpteen.errors import NotWritableError
+from umpteen.errors import NotWritableError, ParameterError
 from umpteen.temporary import temporary_folder
 from umpteen.validation import Features
 from umpteen.validation.arrays import index_dtype
@@ -98,7 +98,8 @@ class Scratch:
         return None
 
     def _new_file(self, dtype: npt.DTypeLike) -> "_File":
-        return _File(self._folder / f"{next(self._numbers)}.bin", dtype)
+        # A forked process writes here as well, and goes on from the same number.
+        return _File(self._folder / f"{os.getpid()}-{next(self._numbers)}.bin", dtype)
 
     def _mapped(self, file: "_File") -> npt.NDArray[Any]:
         if file.n_bytes == 0:
@@ -106,11 +107,15 @@ class Scratch:
         with _named(self._folder):
             mapped = np.memmap(file.path, file.dtype, "r")
         self._maps[file.path] = _address(mapped), mapped.nbytes
-        weakref.finalize(mapped, self._remove, file.path).atexit = False  # views hold `mapped`
+        weakref.finalize(
+            mapped, self._remove, file.path, os.getpid()
+        ).atexit = False  # views hold it
         return mapped.view(np.ndarray)  # pickle would take the content of a `memmap` along
 
-    def _remove(self, path: Path) -> None:
+    def _remove(self, path: Path, owner: int) -> None:
         del self._maps[path]
+        if os.getpid() != owner:
+            return  # the process that this one was forked from may need it
         with suppress(OSError):  # the block has ended, or Windows keeps a file that is in use
             path.unlink()
 
@@ -169,6 +174,8 @@ def scratch(folder: str | os.PathLike[str]) -> Iterator[None]:
     ...     Vectorizer().fit_transform(["a cat", "a dog"]).shape
     (2, 3)
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise ParameterError(f"folder={folder!r} is not possible: give the name of a folder")
     with ExitStack() as stack:
         with _named(Path(folder)):
             os.makedirs(folder, exist_ok=True)

@@ -4,6 +4,7 @@ Such a folder has a lock that the system releases when the process ends, however
 next process with the same parent folder can tell which folders are left over, and removes them.
 """
 
+import os
 import secrets
 import shutil
 import socket
@@ -30,6 +31,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     are still mapped when the block ends stay until then, too.
     """
     remove_abandoned(parent)
+    owner = os.getpid()
     own = parent / f"{_PREFIX}{secrets.token_hex(8)}"
     lock = own.with_suffix(_LOCK)
     try:
@@ -37,7 +39,8 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
             own.mkdir(mode=0o700)
             yield own
     finally:
-        _remove(lock)
+        if os.getpid() == owner:  # else it was forked from the process that needs the folder
+            _remove(lock)
 
 
 def remove_abandoned(parent: Path) -> None:
@@ -49,8 +52,9 @@ def remove_abandoned(parent: Path) -> None:
 
 
 def _is_abandoned(lock: Path) -> bool:
+    name = socket.gethostname().encode()
     with lock.open("r+b") as file:
-        return file.read() == socket.gethostname().encode() and _locked(file)
+        return file.read(len(name) + 1) == name and _locked(file)
 
 
 @contextmanager
