@@ -87,6 +87,13 @@ def test_no_answer_is_not_a_number(model: str, tmp_path: Path) -> None:
         ("NearestCentroid-dense", 0),
         ("NearestCentroid", 0),
         ("NearestSet", "means_"),
+        ("NearestSet", 0),
+        ("SiameseXML-fixed", "texts"),
+        ("SiameseXML-fixed", "centroids"),
+        ("SiameseXML-fixed", "classifiers"),
+        ("Tagger-centroid", "knots"),
+        ("Tagger-centroid", "heights"),
+        ("Tagger-centroid", 13),
         ("LabelIndex", 0),
         ("LabelTree", "bias"),
         ("LabelTree", "log_trust"),
@@ -107,6 +114,45 @@ def test_numbers_that_are_none_are_refused(model, number, value, tmp_path: Path)
     folder.arrays[number].reshape(-1)[0] = value
     folder.write(tmp_path)
     with pytest.raises(ModelCorruptError, match="holds numbers outside the range"):
+        umpteen.load(tmp_path)
+
+
+def test_steps_of_a_calibration_are_neither_impossible_nor_certain(tmp_path: Path) -> None:
+    """They have no log-odds, and differences of infinities are NaN."""
+    folder = _folder("Tagger-centroid")
+    folder.arrays[_number_of(folder.manifest["model"], "heights")][-1] = 0
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match=r"heights.* holds numbers outside the range"):
+        umpteen.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("model", "number", "value"),
+    [
+        ("NeuralClassifier-mlp", 5, np.finfo(np.float32).min),
+        ("NoiseTree", "biases_", np.inf),
+    ],
+)
+def test_a_label_with_an_infinite_score_is_none(model, number, value, tmp_path: Path) -> None:
+    """Or metrics would count a label that no score supports."""
+    if model in WITH_TORCH:
+        pytest.importorskip("torch")
+    folder = _folder(model)
+    if isinstance(number, str):
+        number = _number_of(folder.manifest["model"], number)
+    folder.arrays[number][:] = value
+    folder.write(tmp_path)
+    top = ask(umpteen.load(tmp_path))
+    assert (top["scores"] == -np.inf).any()
+    assert ((top["labels"] < 0) == (top["scores"] == -np.inf)).all()
+
+
+def test_huge_weights_of_a_noise_tree_are_refused(tmp_path: Path) -> None:
+    """Differences of their log-probabilities are NaN."""
+    folder = _folder("NoiseTree")
+    folder.arrays[_number_of(folder.manifest["model"], "weights_")][:] = 3e38
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match="weights that are not finite, or beyond"):
         umpteen.load(tmp_path)
 
 

@@ -56,7 +56,7 @@ class NearestSet(BaseEstimator):
         "max_steps": [Interval(Integral, 1, None, closed="left")],
     }
 
-    sets_: Annotated[csr_matrix, Shape("sets", "labels")]
+    sets_: Annotated[csr_matrix, Shape("sets", "labels"), Within(1, 2)]  # ones
     means_: Annotated[
         npt.NDArray[np.float64], Shape("sets", "dim"), NotEmpty(), Within(-1e30, 1e30)
     ]

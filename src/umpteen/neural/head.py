@@ -91,8 +91,7 @@ class Head(nn.Module, ABC):
         """
         rows, k = self._rows(features), min(check_k(k), self.n_labels)
         labels, scores = self.best_of(rows, k)
-        shape = (*features.shape[:-1], k)
-        return labels.view(shape), checked_scores(scores).view(shape)
+        return _possible(labels, scores, (*features.shape[:-1], k))
 
     @torch.no_grad()
     def topk_log_proba(self, features: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -104,8 +103,7 @@ class Head(nn.Module, ABC):
         """
         rows, k = self._rows(features), min(check_k(k), self.n_labels)
         labels, scores = self.best_log_proba_of(rows, k)
-        shape = (*features.shape[:-1], k)
-        return labels.view(shape), checked_scores(scores).view(shape)
+        return _possible(labels, scores, (*features.shape[:-1], k))
 
     @torch.no_grad()
     def log_proba(self, features: Tensor, labels: Any) -> Tensor:
@@ -258,6 +256,12 @@ def reduced(losses: Tensor, targets: Targets, reduction: str) -> Tensor:
     if targets.counted is None:
         return losses.sum() / max(1, len(losses))
     return losses.sum() / targets.counted.sum().clamp(min=1)
+
+
+def _possible(labels: Tensor, scores: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Return answers in this shape, with label -1 wherever the score is -inf."""
+    scores = checked_scores(scores)
+    return labels.where(scores > -torch.inf, -1).view(shape), scores.view(shape)
 
 
 def checked_scores(scores: Tensor) -> Tensor:

@@ -14,11 +14,12 @@ from umpteen import scratch
 from umpteen.kernels.compiling import frozen
 from umpteen.kernels.label_evidence import label_products, rows_times_matrix
 from umpteen.search import LabelIndex
-from umpteen.storage import Given, OneOf, Shape, Sizes, storable
+from umpteen.storage import Given, OneOf, Shape, Sizes, Within, storable
 from umpteen.validation import Features, as_csr, unit_rows
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
+_MOST = 1e30  # of weights: products of larger ones would be infinite
 SCALE = 10.0  # of logistic scores: log-odds per unit of an inner product of unit vectors
 
 
@@ -73,11 +74,12 @@ class Tower:
     """
 
     encoder: Annotated[TrainedEncoder, Given("features", "dim")]
-    texts: Annotated[FloatArray, Shape("labels", "dim")]  # as centroids, of length 1 or zeros
-    centroids: Annotated[FloatArray, Shape("labels", "dim")]
-    classifiers: Annotated[FloatArray, Shape("labels", "dim")]
+    texts: Annotated[FloatArray, Shape("labels", "dim"), Within(-2, 2)]  # of length 1 or zeros
+    centroids: Annotated[FloatArray, Shape("labels", "dim"), Within(-2, 2)]  # as texts
+    classifiers: Annotated[FloatArray, Shape("labels", "dim"), Within(-_MOST, _MOST)]
     index: Annotated[LabelIndex, Given("labels")]
-    biases: Annotated[FloatArray, Shape("labels")] | None = None  # None: classifiers are cosines
+    # None: classifiers are cosines
+    biases: Annotated[FloatArray, Shape("labels"), Within(-_MOST, _MOST)] | None = None
 
     def _faults(self, sizes: Sizes) -> Iterator[str]:
         """Yield errors of a loaded object: an index over vectors of another length."""

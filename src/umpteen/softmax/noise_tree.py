@@ -242,7 +242,8 @@ class NoiseTree(BaseEstimator):
         reduced, k, tree = self.reduce(X), min(check_k(k), self.n_classes_), self.arrays
         width = min(max(k, check_k(beam_width, "beam_width")), max(1, len(self.label_of_) // 2))
         blocks = self._by_rows(lambda rows: beam_topk(tree, reduced[rows], k, width), len(reduced))
-        return TopK.concatenate([TopK(*block) for block in blocks])
+        top = TopK.concatenate([TopK(*block) for block in blocks])
+        return TopK(np.where(top.scores == -np.inf, -1, top.labels), top.scores)
 
     def reduce(self, X: Any) -> FloatArray:
         """Return the features z that the tree sees, `(n, dim)`; fewer if `X` has a lower rank."""

@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 from umpteen.kernels.noise_tree import NoiseArrays
 
+_LARGEST = 1e30  # with larger ones, log-probabilities would be infinite
+
 
 def tree_faults(tree: NoiseArrays) -> Iterator[str]:
     """Yield what is wrong with a tree whose shapes and indices are right.
@@ -19,8 +21,8 @@ def tree_faults(tree: NoiseArrays) -> Iterator[str]:
     n_used = np.count_nonzero(tree.label_of >= 0)
     if n_used != len(classes) or not np.array_equal(tree.label_of[tree.leaf_of], classes):
         yield "has leaves that are not one for each class"
-    elif not np.isfinite(tree.weights).all():
-        yield "has weights that are not finite"
+    elif not (np.abs(tree.weights) <= _LARGEST).all():
+        yield f"has weights that are not finite, or beyond {_LARGEST:g}"
     elif not _leads_to_classes(tree.label_of, tree.biases):
         yield "has biases that lead to leaves without a class"
 

@@ -18,6 +18,7 @@ from umpteen.storage import NotEmpty, Shape, Within, storable
 RANKS = 20  # answers per sample that take part
 _FEWEST_ANSWERS = 20  # per step of the isotonic curve
 _FEWEST_STEPS, _MOST_STEPS = 10, 200  # few answers are better cut too fine than all alike
+_LEAST, _MOST = 1e-300, 1e100  # of stored numbers: beyond, sums of products would be NaN
 _LARGEST = 13.0  # margin: its probability is below 1 also in 32 bits and in six digits
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,11 +36,10 @@ class Calibration:
     a sample's labels does not change, and different scores get different probabilities.
     """
 
-    knots: Annotated[FloatArray, Shape("steps"), NotEmpty()]
-    heights: Annotated[FloatArray, Shape("steps"), Within(0, 1)]
-    weights: Annotated[
-        FloatArray, Shape(4)
-    ]  # of logit p, its distance from the best, log of the sum, and 1
+    knots: Annotated[FloatArray, Shape("steps"), NotEmpty(), Within(-_MOST, _MOST)]
+    heights: Annotated[FloatArray, Shape("steps"), Within(_LEAST, 1)]  # 0 and 1 have no log-odds
+    # of logit p, its distance from the best, log of the sum, and 1
+    weights: Annotated[FloatArray, Shape(4), Within(-_MOST, _MOST)]
 
     @classmethod
     def learn(cls, top: TopK, hits: BoolArray | FloatArray) -> "Calibration":
