@@ -84,6 +84,17 @@ def test_a_checkpoint_needs_a_cluster(call, folder, tmp_path):
     assert "--checkpoint needs --cluster" in one_line(err)
 
 
+@pytest.mark.parametrize("option", ["--scratch", "--checkpoint"])
+@pytest.mark.parametrize("place", ["m", "m/inside", "m/../m"])
+def test_the_folder_of_the_model_is_for_the_model_only(call, folder, tmp_path, option, place):
+    """Or hours of training end with an error when the model is saved."""
+    arguments = ["fit", folder / "train.jsonl", "-o", tmp_path / "m", option, tmp_path / place]
+    more = ["--cluster", "local"] if option == "--checkpoint" else []
+    err = call(*arguments, *more, code=1)[1]
+    assert "is in the folder of the model" in one_line(err)
+    assert not (tmp_path / "m").exists()
+
+
 def test_scratch_for_matrices_needs_a_cluster(call, folder, tmp_path):
     """It would keep nothing in files, although the person counts on it."""
     arguments = ["fit", folder / "train.xmc.txt", "-o", tmp_path / "m", "--scratch", tmp_path / "s"]

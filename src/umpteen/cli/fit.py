@@ -9,7 +9,7 @@ import typer
 
 from umpteen.cli.errors import UsageError
 from umpteen.cli.groups import Group, GroupedTexts, GroupLabels, read_grouped, refuse_alone
-from umpteen.cli.models import OF_FIT, check_free, is_tagger, note_compiling
+from umpteen.cli.models import OF_FIT, check_free, check_outside, is_tagger, note_compiling
 from umpteen.cli.output import Json, readable_size, readable_time, show, size_on_disk, wants_json
 from umpteen.cli.reading import Files, LabelTexts, Reading, named, reads_file
 from umpteen.cli.settings import Cluster, Jobs, Prune, Trees, new_classifier, on_cluster
@@ -127,6 +127,7 @@ def fit(
     from umpteen.tagger import Tagger
 
     check_free(output)
+    check_outside(output, checkpoint=checkpoint, scratch=scratch)
     refuse_alone(group, group_labels)
     _refuse_together(
         checkpoint=checkpoint is not None and cluster is None,

@@ -114,6 +114,17 @@ def check_free(folder: Path) -> None:
         )
 
 
+def check_outside(folder: Path, **others: Path | None) -> None:
+    """Refuse folders inside of a new model's, which `save` would refuse, after training."""
+    place = Path(os.path.realpath(folder))
+    for option, other in others.items():
+        if other is not None and Path(os.path.realpath(other)).is_relative_to(place):
+            raise UsageError(
+                f"--{option} {other} is in the folder of the model, which holds nothing else: "
+                "choose another folder"
+            )
+
+
 def note_compiling(n_kernels: int) -> None:
     """Show the progress of compilation until the command ends."""
     from umpteen.progress import compile_line
