@@ -204,6 +204,20 @@ def test_what_names_no_file_is_refused(nothing):
         read_shards(nothing)
 
 
+@pytest.mark.parametrize("names", ["", ["a.jsonl", ""]])
+def test_an_empty_name_is_not_the_root_of_the_disk(names):
+    with pytest.raises(ParameterError, match="name of an input file is empty"):
+        read_shards(names)
+
+
+@pytest.mark.parametrize("option", ["text_field", "labels_field"])
+@pytest.mark.parametrize("value", [3, ["text"], True, {}])
+def test_the_name_of_a_field_is_a_text(tmp_path, option, value):
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "labels": ["x"]}\n')
+    with pytest.raises(ParameterError, match=f"{option}=.*use a single text"):
+        read_shards(tmp_path / "a.jsonl", **{option: value})
+
+
 def test_groups_are_refused_rather_than_dropped(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "a", "page": "p1", "labels": ["x"]}\n')
     with pytest.raises(ParameterError, match="texts of groups cannot stay in their files"):

@@ -41,10 +41,11 @@ def check_numbering(files: list[Path], form: str | None, options: dict[str, Any]
 
 def listed(inputs: Inputs) -> list[str]:
     """Return the names and patterns that are given, at least one."""
-    if isinstance(inputs, str | PathLike):
-        return [fspath(inputs)]
-    given = list(inputs) if isinstance(inputs, Iterable) else [inputs]
+    is_list = isinstance(inputs, Iterable) and not isinstance(inputs, str | PathLike)
+    given: list[Any] = list(inputs) if is_list else [inputs]  # type: ignore[arg-type]
     for each in given:
+        if each == "":
+            raise ParameterError("the name of an input file is empty; expected a name or a pattern")
         if not isinstance(each, str | PathLike):
             raise ParameterError(
                 f"{each!r} names no file; expected a name, a glob pattern, or a list of these"

@@ -145,7 +145,10 @@ def format_to_write(path: Any, name: str | None) -> Format:
 def check_options(chosen: Format, function: Callable[..., Any], options: dict[str, Any]) -> None:
     """Refuse options that the format's function does not have."""
     allowed = list(signature(function).parameters)[2:]
-    for name in options:
+    for name, value in options.items():
+        is_text = isinstance(value, str) or (value is None and name != "text_field")
+        if name.endswith(("_field", "_separator")) and not is_text:
+            raise ParameterError(f"{name}={value!r} is not possible: use a single text")
         if name not in allowed:
             close = get_close_matches(name, allowed, n=1)
             raise ParameterError(
