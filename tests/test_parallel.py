@@ -184,3 +184,25 @@ def test_ctrl_c_leaves_no_lock_broken():
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert (done.stdout, done.returncode) == ("interrupted\n", 0), done.stderr
+
+
+def test_ctrl_c_in_compiled_code_is_ctrl_c():
+    """It arrives as the cause of causes of a SystemError, which reads like a crash."""
+
+    def interrupted(_):
+        try:
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt as problem:
+                raise SystemError("returned a result with an exception set") from problem
+        except SystemError as problem:
+            raise SystemError("returned a result with an exception set") from problem
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel.run(interrupted, [1], n_jobs=1)
+
+    def broken(_):
+        raise SystemError("something else")
+
+    with pytest.raises(SystemError, match="something else"):
+        parallel.run(broken, [1], n_jobs=1)

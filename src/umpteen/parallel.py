@@ -273,7 +273,9 @@ def _locally(
     threads = min(n_threads(n_jobs), len(items))
     if threads <= 1:
         for item in items:
-            yield function(item)
+            with _ctrl_c_of_kernels():
+                result = function(item)
+            yield result
     else:
         yield from _on_threads(function, items, threads)
 
@@ -297,6 +299,20 @@ def _on_threads(
             submit(1)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _ctrl_c_of_kernels() -> Iterator[None]:
+    """Raise Ctrl-C as such: compiled code makes a `SystemError` of it, with it as the cause."""
+    try:
+        yield
+    except SystemError as problem:
+        cause: BaseException | None = problem
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__cause__
+        if cause is None:
+            raise
+        raise KeyboardInterrupt from None
 
 
 @contextmanager
