@@ -61,11 +61,6 @@ def test_what_is_in_a_file_is_found_there(tmp_path):
         place = pickle.loads(pickle.dumps(folder.place_of(part)))
         np.testing.assert_array_equal(place.opened().view(np.int32), numbers[10:20])
         assert folder.place_of(numbers.view(np.uint8)) is None
-        first = folder.keep("key", numbers.view(np.uint8))
-        assert folder.keep("key", numbers.view(np.uint8)) == first
-        np.testing.assert_array_equal(first.opened().view(np.int32), numbers)
-        n_files = len(list(tmp_path.glob("*/*")))
-        assert n_files == 2
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -186,15 +181,12 @@ def test_features_that_nobody_uses_any_more_leave_the_disk(tmp_path):
         assert scratch.current().place_of(part) is not None
         del part
         assert not list(tmp_path.glob("*/*"))
-        scratch.current().keep("key", np.ones(3, np.uint8))
-        assert len(list(tmp_path.glob("*/*"))) == 1
         kept = vectorizer.transform(["a cat"])
     assert rows[0].sum() == kept[:, [1]].sum() > 0  # after the block, too
 
 
-def test_nothing_is_kept_in_place_of_an_array_without_values(tmp_path):
-    with um.data.scratch(tmp_path):
-        assert scratch.current().keep("key", np.zeros(0, np.uint8)).opened().size == 0
+def test_an_array_without_values_is_opened_without_a_file(tmp_path):
+    assert scratch.Place(str(tmp_path / "1.bin"), 0, 0).opened().size == 0
 
 
 def test_blocks_on_several_threads_write_into_files_of_their_own(tmp_path):
