@@ -2,6 +2,7 @@
 
 import contextvars
 import errno
+import os
 import pickle
 import signal
 import subprocess
@@ -146,6 +147,30 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next(tmp_path):
     with um.data.scratch(tmp_path):
         assert not list(tmp_path.glob("umpteen-*/*.bin"))
     assert [path.name for path in tmp_path.iterdir()] == ["umpteen-notes"]
+
+
+FORKED = """
+import os, sys
+import numpy as np
+from umpteen import scratch
+
+with scratch.scratch(sys.argv[1]):
+    mapped = scratch.current().write([np.ones(3)], np.float32)
+    place = scratch.current().place_of(mapped)
+    child = os.fork()
+    if child == 0:
+        del mapped
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(place.opened().view(np.float32).sum())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_leaves_the_files_there(tmp_path):
+    """Workers of a cluster read them, whatever a process does that knows no more of them."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "3.0\n"
 
 
 def test_a_folder_of_another_machine_stays(tmp_path):

@@ -54,7 +54,7 @@ class Scratch:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._process = folder, os.getpid()
         self._maps: dict[Path, tuple[int, int]] = {}  # address and length of what is still used
         self._numbers = count(1)
 
@@ -102,6 +102,8 @@ class Scratch:
 
     def _remove(self, path: Path) -> None:
         del self._maps[path]
+        if os.getpid() != self._process:  # a process that was forked has no files of its own here
+            return
         with suppress(OSError):  # the block has ended, or Windows keeps a file that is in use
             path.unlink()
 
