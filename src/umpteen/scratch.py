@@ -54,9 +54,8 @@ class Scratch:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._process = folder, os.getpid()
         self._maps: dict[Path, tuple[int, int]] = {}  # address and length of what is still used
-        self._kept: dict[str, tuple[Place, npt.NDArray[Any]]] = {}
         self._numbers = count(1)
 
     def write(self, blocks: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -81,14 +80,6 @@ class Scratch:
             columns = self.write((columns[part] for part in slices(len(columns))), dtype)
         return _matrix((self.write([starts], dtype), columns, values), n_columns)
 
-    def keep(self, key: str, array: Bytes) -> Place:
-        """Write an array, unless one with the same key was written; return where it is."""
-        if key not in self._kept:
-            with self._new_file(np.uint8) as file:
-                file.append(array)
-            self._kept[key] = Place(str(file.path), 0, array.nbytes), self._mapped(file)
-        return self._kept[key][0]
-
     def place_of(self, array: Bytes) -> Place | None:
         """Return where an array is that was written here, or None."""
         for path, (address, n_bytes) in list(self._maps.items()):
@@ -98,7 +89,6 @@ class Scratch:
         return None
 
     def _new_file(self, dtype: npt.DTypeLike) -> "_File":
-        # A forked process writes here as well, and goes on from the same number.
         return _File(self._folder / f"{os.getpid()}-{next(self._numbers)}.bin", dtype)
 
     def _mapped(self, file: "_File") -> npt.NDArray[Any]:
@@ -107,15 +97,13 @@ class Scratch:
         with _named(self._folder):
             mapped = np.memmap(file.path, file.dtype, "r")
         self._maps[file.path] = _address(mapped), mapped.nbytes
-        weakref.finalize(
-            mapped, self._remove, file.path, os.getpid()
-        ).atexit = False  # views hold it
+        weakref.finalize(mapped, self._remove, file.path).atexit = False  # views hold `mapped`
         return mapped.view(np.ndarray)  # pickle would take the content of a `memmap` along
 
-    def _remove(self, path: Path, owner: int) -> None:
+    def _remove(self, path: Path) -> None:
         del self._maps[path]
-        if os.getpid() != owner:
-            return  # the process that this one was forked from may need it
+        if os.getpid() != self._process:  # a process that was forked has no files of its own here
+            return
         with suppress(OSError):  # the block has ended, or Windows keeps a file that is in use
             path.unlink()
 

@@ -1,12 +1,12 @@
 """How often labels occur, as the biases that a head begins with."""
 
-from numbers import Real
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+from umpteen.errors import LabelsError, LabelsShapeError
 
 
 def frequencies_of(counts: Any, n_samples: int | None, n_labels: int) -> Tensor:
@@ -17,32 +17,24 @@ def frequencies_of(counts: Any, n_samples: int | None, n_labels: int) -> Tensor:
     >>> frequencies_of([0, 3], None, 2)
     tensor([0.1250, 0.8750], dtype=torch.float64)
     """
-    found = _numbers(counts)
-    if n_samples is not None and not isinstance(n_samples, Real):
-        raise ParameterError(
-            f"n_samples={n_samples!r} is not possible: use the number of training samples, or None"
-        )
+    try:
+        found: Tensor = torch.as_tensor(counts, dtype=torch.float64, device="cpu").detach()
+        total = float(found.sum() if n_samples is None else n_samples)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as problem:
+        raise LabelsError(
+            f"counts or n_samples are no numbers of training samples ({problem!s:.80}): give an "
+            "array with a number for each label, and a single number"
+        ) from None
     if found.shape != (n_labels,):
         raise LabelsShapeError(
             f"counts have shape {tuple(found.shape)}; expected ({n_labels:,},), the number of "
             "training samples of each label"
         )
-    if not bool(((found >= 0) & found.isfinite()).all()) or not (n_samples or 0) >= 0:
+    if not (bool(((found >= 0) & found.isfinite()).all()) and 0 <= total < math.inf):
         raise LabelsError(
             "counts or n_samples are negative or not finite; expected numbers of training samples"
         )
-    total = float(found.sum()) if n_samples is None else float(n_samples)
     return (found.clamp(0, total) + 0.5) / (total + 1)
-
-
-def _numbers(counts: Any) -> Tensor:
-    try:
-        return torch.as_tensor(counts, dtype=torch.float64, device="cpu").detach()
-    except (TypeError, ValueError, OverflowError, RuntimeError) as problem:
-        raise LabelsError(
-            f"counts are {counts!r:.60}, which are no numbers ({problem!s:.80}): give the number "
-            "of training samples of each label, such as Y.getnnz(axis=0) of a sparse Y"
-        ) from None
 
 
 @torch.no_grad()
