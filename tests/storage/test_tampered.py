@@ -147,6 +147,15 @@ def test_a_label_with_an_infinite_score_is_none(model, number, value, tmp_path: 
     assert ((top["labels"] < 0) == (top["scores"] == -np.inf)).all()
 
 
+def test_nodes_of_one_vector_are_refused(tmp_path: Path) -> None:
+    """A label would be answered twice."""
+    folder = _folder("LabelIndex-hnsw")
+    folder.arrays[2][:9] = 24
+    folder.write(tmp_path)
+    with pytest.raises(ModelCorruptError, match=r"search graph .* is damaged"):
+        ask(umpteen.load(tmp_path))
+
+
 def test_huge_weights_of_a_noise_tree_are_refused(tmp_path: Path) -> None:
     """Differences of their log-probabilities are NaN."""
     folder = _folder("NoiseTree")

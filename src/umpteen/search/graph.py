@@ -135,6 +135,7 @@ class Graph:
         fits = (
             len(self.n_levels) == len(self.hidden) == n_nodes
             and _all_within(self.ids, 0, n_vectors)
+            and np.bincount(self.ids[~self.hidden]).max(initial=0) <= 1  # else answered twice
             and _all_within(self.n_levels, 1, most_levels)
             and 0 <= self.entry < n_nodes
             and self.n_levels[self.entry] == self.n_levels.max()
