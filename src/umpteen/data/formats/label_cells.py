@@ -54,8 +54,10 @@ class LabelCells:
     >>> cells.names("bread; oven"), cells.hint()
     (['bread; oven'], "no cell has two labels with '|' between them, but 1 of 1 have ';': if ...
     >>> cells = LabelCells("|")
-    >>> cells.names("['bread', 'oven']"), cells.hint()
-    (["['bread', 'oven']"], '1 of 1 cells are lists written as a text, such as "[\'bread\', ...
+    >>> cells.names("['bread', 'oven']")
+    ["['bread', 'oven']"]
+    >>> print(cells.hint())
+    1 of 1 cells are lists written as a text, such as "['bread', 'oven']", and ...
     """
 
     def __init__(self, separator: str) -> None:
