@@ -90,6 +90,13 @@ def test_lists_that_pandas_wrote_to_csv_are_doubted():
     assert quietly("text,labels\na,[sic]\n").labels == [["[sic]"]]
 
 
+def test_columns_that_pandas_wrote_to_json_are_told_from_rows():
+    with pytest.raises(DataFormatError, match=r"'text' is \{'0': 'a'\}; .*orient=\"records\""):
+        parse('{"text": {"0": "a"}, "labels": {"0": ["x"]}}')
+    with pytest.raises(DataFormatError, match=r"expected a text$"):
+        parse('{"text": null, "labels": ["x"]}')
+
+
 def test_spaces_that_are_always_there_or_stand_at_a_separator_are_not_doubted():
     content = "text,labels\na,rye|wheat\nb,rye | wheat\nc,wheat | rye\n"
     assert quietly(content).labels == [["rye", "wheat"]] * 2 + [["wheat", "rye"]]
