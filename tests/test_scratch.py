@@ -2,6 +2,7 @@
 
 import contextvars
 import errno
+import os
 import pickle
 import signal
 import subprocess
@@ -61,11 +62,6 @@ def test_what_is_in_a_file_is_found_there(tmp_path):
         place = pickle.loads(pickle.dumps(folder.place_of(part)))
         np.testing.assert_array_equal(place.opened().view(np.int32), numbers[10:20])
         assert folder.place_of(numbers.view(np.uint8)) is None
-        first = folder.keep("key", numbers.view(np.uint8))
-        assert folder.keep("key", numbers.view(np.uint8)) == first
-        np.testing.assert_array_equal(first.opened().view(np.int32), numbers)
-        n_files = len(list(tmp_path.glob("*/*")))
-        assert n_files == 2
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -153,6 +149,30 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["umpteen-notes"]
 
 
+FORKED = """
+import os, sys
+import numpy as np
+from umpteen import scratch
+
+with scratch.scratch(sys.argv[1]):
+    mapped = scratch.current().write([np.ones(3)], np.float32)
+    place = scratch.current().place_of(mapped)
+    child = os.fork()
+    if child == 0:
+        del mapped
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(place.opened().view(np.float32).sum())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_leaves_the_files_there(tmp_path):
+    """Workers of a cluster read them, whatever a process does that knows no more of them."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "3.0\n"
+
+
 def test_a_folder_of_another_machine_stays(tmp_path):
     """Locks of network drives are not always seen by other machines."""
     (tmp_path / "umpteen-1").mkdir()
@@ -186,15 +206,12 @@ def test_features_that_nobody_uses_any_more_leave_the_disk(tmp_path):
         assert scratch.current().place_of(part) is not None
         del part
         assert not list(tmp_path.glob("*/*"))
-        scratch.current().keep("key", np.ones(3, np.uint8))
-        assert len(list(tmp_path.glob("*/*"))) == 1
         kept = vectorizer.transform(["a cat"])
     assert rows[0].sum() == kept[:, [1]].sum() > 0  # after the block, too
 
 
-def test_nothing_is_kept_in_place_of_an_array_without_values(tmp_path):
-    with um.data.scratch(tmp_path):
-        assert scratch.current().keep("key", np.zeros(0, np.uint8)).opened().size == 0
+def test_an_array_without_values_is_opened_without_a_file(tmp_path):
+    assert scratch.Place(str(tmp_path / "1.bin"), 0, 0).opened().size == 0
 
 
 def test_blocks_on_several_threads_write_into_files_of_their_own(tmp_path):

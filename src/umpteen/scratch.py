@@ -54,9 +54,8 @@ class Scratch:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._process = folder, os.getpid()
         self._maps: dict[Path, tuple[int, int]] = {}  # address and length of what is still used
-        self._kept: dict[str, tuple[Place, npt.NDArray[Any]]] = {}
         self._numbers = count(1)
 
     def write(self, blocks: Iterable[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -81,14 +80,6 @@ class Scratch:
             columns = self.write((columns[part] for part in slices(len(columns))), dtype)
         return _matrix((self.write([starts], dtype), columns, values), n_columns)
 
-    def keep(self, key: str, array: Bytes) -> Place:
-        """Write an array, unless one with the same key was written; return where it is."""
-        if key not in self._kept:
-            with self._new_file(np.uint8) as file:
-                file.append(array)
-            self._kept[key] = Place(str(file.path), 0, array.nbytes), self._mapped(file)
-        return self._kept[key][0]
-
     def place_of(self, array: Bytes) -> Place | None:
         """Return where an array is that was written here, or None."""
         for path, (address, n_bytes) in list(self._maps.items()):
@@ -111,6 +102,8 @@ class Scratch:
 
     def _remove(self, path: Path) -> None:
         del self._maps[path]
+        if os.getpid() != self._process:  # a process that was forked has no files of its own here
+            return
         with suppress(OSError):  # the block has ended, or Windows keeps a file that is in use
             path.unlink()
 

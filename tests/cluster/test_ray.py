@@ -172,13 +172,14 @@ def test_a_root_that_no_node_has_the_memory_for(nodes, tmp_path, monkeypatch):
 def test_a_worker_that_does_not_see_the_scratch_folder(nodes, tmp_path, monkeypatch):
     """The advice must arrive from where the folder is missing, not hang or end in a traceback."""
 
-    def keep_elsewhere(folder, key, array):
-        place = keep(folder, key, array)
-        os.rename(place.path, f"{place.path}.hidden")  # this process has it mapped, others do not
-        return place
+    def write_elsewhere(folder, blocks, dtype):
+        array = write(folder, blocks, dtype)
+        path = folder.place_of(array).path
+        os.rename(path, f"{path}.hidden")  # this process has it mapped, others do not
+        return array
 
-    keep = scratch.Scratch.keep
-    monkeypatch.setattr(scratch.Scratch, "keep", keep_elsewhere)
+    write = scratch.Scratch.write
+    monkeypatch.setattr(scratch.Scratch, "write", write_elsewhere)
     large = np.arange(100_000.0)
     with (
         um.cluster.ray(),
@@ -198,6 +199,27 @@ def test_same_bits_from_a_scratch_folder_if_a_node_dies(nodes, tmp_path, monkeyp
         with parallel.engine(disturbed):
             assert fitted("LabelTree") == expected("LabelTree")
         assert disturbed.left <= 0
+
+
+def test_what_a_step_does_not_need_leaves_the_scratch_folder(nodes, tmp_path):
+    """Each step would need more of the disk, and keep more of the files open that may be."""
+    large = np.arange(100_000.0)
+    with um.cluster.ray():
+        for folder in (tmp_path / "one", tmp_path / "other"):
+            with um.data.scratch(folder):
+                for array in (large, large, -large):
+                    expected = [largest(item, array) for item in range(2)]
+                    assert parallel.map(largest, range(2), (array,)) == expected
+                    assert len(list(folder.glob("*/*"))) == 1
+
+
+def test_a_step_that_begins_before_another_ends_leaves_it_its_files(nodes, tmp_path):
+    large, items = np.arange(100_000.0), list(range(200))
+    with um.cluster.ray(), um.data.scratch(tmp_path):
+        arriving = parallel.stream(largest, items, (large,))
+        found = [next(arriving)]
+        parallel.map(largest, range(2), (-large,))
+        assert [*found, *arriving] == [largest(item, large) for item in items]
 
 
 def test_matrices_larger_than_the_store_of_a_node(nodes):

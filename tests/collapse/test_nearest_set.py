@@ -193,9 +193,10 @@ def test_samples_without_labels_are_a_set_too():
         assert subset_accuracy([[], [0], [1], [0, 1]], model.predict(features + 0.1)) == 1
 
 
-@pytest.mark.parametrize("unseen", [False, True])
-def test_saved_it_answers_the_same(unseen, tmp_path):
+@pytest.mark.parametrize(("unseen", "scale"), [(False, 1), (True, 1), (False, 1e37)])
+def test_saved_it_answers_the_same(unseen, scale, tmp_path):
     features, Y = collapsed(noise=0.5)
+    features = scale * features  # up to what float32 can hold
     model = NearestSet(unseen=unseen).fit(features, Y)
     before = model.predict(features)
     um.save(model, tmp_path / "decoder")

@@ -42,6 +42,7 @@ def dataset():
         ([["fruit"], None], r"labels\[1\] is None"),
         ([["fruit"], 7], r"labels\[1\] is 7"),
         ("fruit", "labels is 'fruit', a str"),
+        (iter([["fruit"], ["metal"]]), "labels is .*, a list_iterator"),
     ],
 )
 def test_a_name_in_place_of_a_list_is_not_read_letter_by_letter(labels, match):

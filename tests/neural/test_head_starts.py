@@ -106,3 +106,16 @@ def test_counts_that_are_no_counts_are_refused(name, more):
     value, *n_samples = more
     with pytest.raises(LabelsError, match="negative or not finite"):
         ALL[name]().init_bias([value] * N_LABELS, *n_samples)
+
+
+@pytest.mark.parametrize("given", [("many",), (None,), ([[1], [2, 3]],), (COUNTS, "many")])
+def test_what_is_no_number_is_refused(given):
+    """PyTorch's own error does not say what it is about."""
+    with pytest.raises(LabelsError, match="no numbers of training samples"):
+        heads.Full(DIM, N_LABELS).init_bias(*given)
+
+
+def test_infinitely_many_samples_are_refused():
+    """All biases would be infinite."""
+    with pytest.raises(LabelsError, match="not finite"):
+        heads.Full(DIM, N_LABELS).init_bias(COUNTS, np.inf)

@@ -228,6 +228,15 @@ def test_other_vectors_of_words_are_another_training(tmp_path):
         siamese(**settings).fit(X, Y, label_features=texts, token_vectors=vectors[1])
 
 
+def test_another_search_is_another_training(tmp_path):
+    """A graph misses some hard negatives, from which Module III learns."""
+    X, Y, texts = topics()
+    settings = {**SMALL, "dim": 8, "epochs": 1, "checkpoint": str(tmp_path)}
+    siamese(**settings).fit(X, Y, label_features=texts)
+    with pytest.raises(ModelPathError, match="another training"):
+        siamese(**settings, search="exact").fit(X, Y, label_features=texts)
+
+
 def test_a_training_is_continued_to_the_same_bits(tmp_path):
     X, Y, texts = topics()
     folder = str(tmp_path / "run")

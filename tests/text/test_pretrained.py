@@ -126,3 +126,14 @@ def test_classifiers_and_vectorizers_that_know_no_words_refuse_them():
     hashing = um.text.Vectorizer(hashing=2**10)
     with pytest.raises(um.errors.FeaturesError, match="no names"):
         um.Tagger(um.SiameseXML(), vectorizer=hashing).fit(TEXTS, LABELS, word_vectors=len)
+
+
+@pytest.mark.parametrize("vector", [[], "red", [1.0, "red"], [np.nan] * 4, None])
+def test_a_function_that_returns_no_table_of_numbers_is_named(vector):
+    pytest.importorskip("torch", reason="needs umpteen[neural]")
+
+    def vectors(words):
+        return [[1.0] * 4] * (len(words) - 1) + [vector]
+
+    with pytest.raises(um.errors.FeaturesError, match=r"word_vectors\(words\)"):
+        um.Tagger(um.SiameseXML(dim=4)).fit(TEXTS, LABELS, word_vectors=vectors)

@@ -70,6 +70,7 @@ class RayEngine:
             work
         )
         self._stored: dict[str, Any] = {}  # what the latest step has in the store, by its digest
+        self._written: dict[str, Any] = {}  # what it has written into the scratch folder
         self._n_blocks: dict[tuple[Any, ...], int] = {}
         self.n_sent = self.n_received = self.n_rows = self.most_held = 0
         self.most_whole = _WHOLE
@@ -85,6 +86,7 @@ class RayEngine:
         """Yield `function(item, *shared)` for each item, in order."""
         if not items:  # all were done before a restart
             return
+        files: dict[str, Any] = {}  # they are there until the last task has ended
         with translated(self._ray):
             width = self.width
             place = self._place_of_blocks(shared)
@@ -93,7 +95,7 @@ class RayEngine:
             )
             size = max(1, len(items) // (n_batches * width))
             batches = [items[start : start + size] for start in range(0, len(items), size)]
-            tasks = self._started(function, batches, shared, place)
+            tasks = self._started(function, batches, shared, place, files)
             waiting = deque(islice(tasks, window * width))
         try:
             while waiting:
@@ -123,14 +125,14 @@ class RayEngine:
 
     def _started(
         self, function: Callable[..., Any], batches: list[list[Any]], shared: tuple[Any, ...],
-        place: int | None,
+        place: int | None, files: dict[str, Any],
     ) -> Iterator[Any]:  # fmt: skip
-        """Start one task after another, each when it is asked for."""
+        """Start one task after another, each when it is asked for; `files` gets what it writes."""
         others = tuple(None if i == place else each for i, each in enumerate(shared))
         parcel = pack((function, others), self._ray.cloudpickle)
         step = Step(uuid.uuid4().hex, versions()["umpteen"], parcel.frozen, place)
         before, self._stored = self._stored, {}
-        arrays = self._arrays(parcel, before)
+        arrays = self._arrays(parcel, before, files)
         rows = None
         if place is not None:
             rows = self._deliveries(shared[place], parcel.n_bytes, before)
@@ -163,13 +165,12 @@ class RayEngine:
     def _limit(self, nodes: Nodes) -> float:
         return _ROWS * nodes.smallest_store / nodes.most_cores
 
-    def _arrays(self, parcel: Parcel, before: dict[str, Any]) -> list[Any]:
+    def _arrays(self, parcel: Parcel, before: dict[str, Any], files: dict[str, Any]) -> list[Any]:
         """Put large arrays into the scratch folder if there is one, else into the store."""
         folder = scratch.current()
         if folder is not None:
-            return [
-                folder.place_of(each) or folder.keep(digest(each), each) for each in parcel.arrays
-            ]
+            earlier, self._written = self._written, files
+            return [_in_file(each, folder, earlier, files) for each in parcel.arrays]
         Nodes(self._ray).check_shared(parcel.n_bytes)
         self.most_held = max(self.most_held, parcel.n_bytes)
         return [self._kept(digest(each), each, each.nbytes, before) for each in parcel.arrays]
@@ -200,6 +201,20 @@ class RayEngine:
     def _put(self, content: Any, n_bytes: int) -> Any:
         self.n_sent += n_bytes
         return self._ray.put(content)
+
+
+def _in_file(
+    array: Any, folder: scratch.Scratch, earlier: dict[str, Any], files: dict[str, Any]
+) -> scratch.Place | None:
+    """Return where an array is in the scratch folder; write it, unless it is there already."""
+    if (place := folder.place_of(array)) is not None:
+        return place
+    key = digest(array)
+    copy = files.get(key, earlier.get(key))
+    if copy is None or folder.place_of(copy) is None:  # it may be in the folder of another block
+        copy = folder.write([array], array.dtype)
+    files[key] = copy
+    return folder.place_of(copy)
 
 
 _latest: tuple[str, Any] = "", None  # of this worker: its scratch memory and tables are used again

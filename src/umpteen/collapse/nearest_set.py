@@ -57,8 +57,8 @@ class NearestSet(BaseEstimator):
     }
 
     sets_: Annotated[csr_matrix, Shape("sets", "labels")]
-    means_: Annotated[
-        npt.NDArray[np.float64], Shape("sets", "dim"), NotEmpty(), Within(-1e30, 1e30)
+    means_: Annotated[  # of features in float32
+        npt.NDArray[np.float64], Shape("sets", "dim"), NotEmpty(), Within(-1e39, 1e39)
     ]
     counts_: Annotated[npt.NDArray[np.int64], Shape("sets")]
     averages_: Annotated[TagAverages, Given("labels", "dim")] | None

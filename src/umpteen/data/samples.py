@@ -1,6 +1,6 @@
 """Samples: what one file holds, before names become numbers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ def check_samples(samples: Any, name: str = "samples") -> None:
 
 def _check_lists(labels: Any) -> None:
     """Look at the few types that there are, not at a million lists."""
-    if _is_no_list(type(labels)):
+    if _is_no_list(type(labels)) or isinstance(labels, Iterator):  # a look would use that up
         _refuse("labels", labels)
     wrong = tuple(kind for kind in set(map(type, labels)) if _is_no_list(kind))
     if wrong:

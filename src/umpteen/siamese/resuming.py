@@ -16,7 +16,7 @@ from umpteen.validation import check_seed
 if TYPE_CHECKING:
     from umpteen.siamese.siamese_xml import SiameseXML
 
-_NOT_OF_THE_RESULT = ("tail", "search", "checkpoint", "device", "n_jobs", "verbose")
+_NOT_OF_THE_RESULT = ("tail", "checkpoint", "device", "n_jobs", "verbose")
 
 
 def seed_and_mark(

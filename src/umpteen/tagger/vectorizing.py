@@ -16,7 +16,7 @@ from umpteen.shards import Texts
 from umpteen.text import Vectorizer
 from umpteen.text.morphology import unmarked
 from umpteen.text.vocabulary import Vocabulary
-from umpteen.validation import as_csr, check_features
+from umpteen.validation import Features, as_csr, check_features
 
 
 def read_texts(
@@ -77,7 +77,7 @@ def _word_without_room(vectorizer: Any, texts: list[str]) -> str | None:
 
 def vectors_of_features(
     vectorizer: Any, classifier: Any, word_vectors: Callable[[list[str]], Any]
-) -> npt.NDArray[np.float32]:
+) -> Features:
     """Return a vector for each feature of the vectorizer, by its words; zeros for spare ones."""
     if not is_able(classifier, StartsFromTokenVectors):
         raise ParameterError(
@@ -97,7 +97,7 @@ def vectors_of_features(
     words = [str(name) for name in vectorizer.get_feature_names_out()]
     if isinstance(vectorizer, Vectorizer):
         words = [unmarked(word) for word in words]
-    return np.asarray(word_vectors(words), np.float32)
+    return check_features(word_vectors(words), name="word_vectors(words)")
 
 
 class Words:
