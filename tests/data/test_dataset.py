@@ -138,6 +138,11 @@ def test_labels_of_fewer_texts_are_refused():
         Samples(texts=["a", "b"], labels=[["x"]])
 
 
+def test_texts_that_can_be_read_once_are_refused():
+    with pytest.raises(TextsError, match=r"a generator, .* expected a list: list\(texts\)"):
+        Samples(texts=(text for text in "ab"), labels=[["x"], ["y"]])
+
+
 @pytest.mark.parametrize("given", [["a", "b"], (["a"], [["x"]]), Dataset])
 def test_what_is_no_samples_is_refused(given, tmp_path):
     with pytest.raises(ParameterError, match=r"train is a .* expected umpteen.data.Samples\(texts"):

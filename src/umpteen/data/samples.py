@@ -37,6 +37,11 @@ class Samples:
             raise TextsError(
                 f"texts is the single text {self.texts!r:.60}; expected a list: [text]"
             )
+        if isinstance(self.texts, Iterator):
+            raise TextsError(
+                f"texts is a {type(self.texts).__name__}, which can be read only once; expected a "
+                "list: list(texts)"
+            )
         if self.labels is not None:
             _check_lists(self.labels)
             if self.texts is not None and len(self.texts) != len(self.labels):
