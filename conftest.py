@@ -8,6 +8,8 @@ from tests.serve.clients.install import folder
 
 # It runs inside Annif only.
 collect_ignore = [] if find_spec("annif") else ["src/umpteen/contrib/annif/backend.py"]
+if not find_spec("torch"):  # pytest leaves an empty module where an import fails
+    collect_ignore += [f"src/umpteen/{each}" for each in ("aggregated/miml", "neural", "siamese")]
 # tests/test_tutorials.py runs them as notebooks.
 collect_ignore_glob = ["docs/tutorials/*.md"] if folder("notebook").exists() else []
 NEED_PYTORCH = (

@@ -7,7 +7,7 @@ import pytest
 
 import umpteen as um
 from tests.storage.golden import _label_texts, samples
-from umpteen.errors import ParameterError, UmpteenError
+from umpteen.errors import LabelsError, LabelsShapeError, ParameterError, UmpteenError
 from umpteen.linear import TreeRecipe
 from umpteen.softmax import SoftmaxRecipe
 
@@ -93,3 +93,34 @@ def test_explain_no_sample(model):
 def test_label_features_that_no_member_takes_are_checked_too(features):
     with pytest.raises(UmpteenError):
         um.Ensemble([um.NearestCentroid()]).fit(X, Y, label_features=features)
+
+
+def test_fit_on_a_class():
+    """Forgotten brackets: the first argument is in the place of the object."""
+    with pytest.raises(ParameterError, match=r"a list is in the place .* Tagger\(\).fit"):
+        um.Tagger.fit(["a text"], [["label"]])
+
+
+def test_transposed_features():
+    with pytest.raises(LabelsShapeError, match=r"X looks transposed: pass X.T"):
+        um.LabelTree().fit(X.T, Y)
+
+
+def test_a_model_in_place_of_answers():
+    model = um.LabelTree().fit(X, Y)
+    with pytest.raises(LabelsError, match=r"a LabelTree; .* evaluate\(model.predict_topk"):
+        um.evaluate(model, X, Y)
+
+
+def test_a_model_in_place_of_its_folder(tmp_path):
+    with pytest.raises(ParameterError, match=r"a LabelTree; .*: model.save\(folder\)"):
+        um.cluster.predict(um.LabelTree(), "*.jsonl", tmp_path)
+
+
+def test_the_name_of_a_language_in_place_of_its_code():
+    with pytest.raises(ParameterError, match="did you mean 'en'"):
+        um.Tagger(language="English").fit(["a text"], [["label"]])
+
+
+def test_seconds_of_an_estimate_are_a_plain_number():
+    assert type(um.LabelTree().estimate(X, Y).seconds) is float

@@ -318,6 +318,8 @@ def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(ModelPathError, match="is a file"):
         save(Box(1), tmp_path / "file")
+    with pytest.raises(ModelPathError, match="below a file"):
+        save(Box(1), tmp_path / "file" / "model")
     assert (tmp_path / "file").read_text() == "mine"
 
 

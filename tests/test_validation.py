@@ -1,5 +1,7 @@
 """Whatever numbers a user brings, the same content reaches the kernels, and theirs stays as is."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
+import umpteen as um
 from umpteen import LabelTree
 from umpteen.errors import FeaturesError, LabelsError, LabelsShapeError, ParameterError, TextsError
 from umpteen.validation import (
@@ -15,6 +18,7 @@ from umpteen.validation import (
     check_label_texts,
     check_labels,
     check_names,
+    check_text,
     check_texts,
     is_single_label,
 )
@@ -265,6 +269,23 @@ def test_what_is_no_list_of_texts_is_named(texts, match):
         check_texts(texts, "mine")
 
 
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (um.data.Samples(texts=["a"], labels=[["x"]]), "a Samples; .* pass its .texts, and"),
+        (um.data.make_extreme(10, 9, 5), "a Dataset; .* pass .train.texts, and .train.labels"),
+    ],
+)
+def test_data_in_place_of_texts_says_where_the_texts_are(data, match):
+    with pytest.raises(TextsError, match=match):
+        check_texts(data)
+
+
+def test_one_text_is_not_a_list():
+    with pytest.raises(TextsError, match=r"text is \['a'\], a list; expected a single text"):
+        check_text(["a"])
+
+
 def test_a_long_text_is_not_repeated_in_full():
     with pytest.raises(TextsError) as caught:
         check_texts("long " * 1000)
@@ -281,6 +302,35 @@ def test_label_lists_are_names_in_order_each_once(lists, container):
     assert all(type(name) is str for names in found for name in names)
     for names, given_ in zip(found, lists, strict=True):
         assert check_names(given_) == names
+
+
+ANSWERS = [[("rye", 0.9), ("oats", 0.1)], []]
+
+
+@pytest.mark.parametrize("labels", [ANSWERS, [ANSWERS[0][0], "rye"]])
+def test_answers_in_place_of_labels_are_refused(labels):
+    """Otherwise a tagger that learns from its own answers has labels such as "('rye', 0.9)"."""
+    with pytest.raises(LabelsError, match=r"labels\[0\] has \('rye', 0.9\).* for name, _ in tags"):
+        check_label_lists(labels, 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        (["['rye', 'oats']", "[]", "x"], r"2 of 3 labels are lists .*'rye', 'oats'.*literal_eval"),
+        (["rye|oats", "rye"], r"1 of 2 labels have '\|' .*'rye\|oats'.*split"),
+    ],
+)
+def test_names_that_are_lists_written_to_a_file_are_doubted(labels, match):
+    with pytest.warns(UserWarning, match=match):
+        assert check_label_lists(labels, len(labels)) == [[name] for name in labels]
+
+
+def test_names_in_lists_may_have_any_sign():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_label_lists([["rye|oats", "['rye']"], ["[sic]"]], 2)
+        check_label_lists(["rye|oats", *["rye"] * 9], 10)
 
 
 def test_a_name_alone_is_a_list_of_one():

@@ -165,6 +165,8 @@ def test_predict_as_a_table(call, model, tmp_path):
     assert first.startswith("a loaf [31m with a crust")
     assert first.endswith("bread")
     assert second.split() == ["xyzzy", "-"]
+    out, _ = call("predict", model, tmp_path / "none.txt", "--table", code=1)
+    assert out == ""
 
 
 def test_evaluate(call, ask, folder, model, tmp_path):

@@ -139,11 +139,14 @@ def test_max_memory_names_the_knobs(call, folder, tmp_path):
         (["describe", "{folder}/none"], "no file"),
         (["describe", "{folder}"], ""),
         (["tune", "{model}", "--metric", "f1"], "micro_f1"),
-        (["add-labels", "{model}", "{folder}/test.jsonl"], "no new label"),
+        (["add-labels", "{model}", "{folder}/test.jsonl"], "use umpteen update"),
         (["remove-labels", "{model}", "breed"], "did you mean 'bread'?"),
         (["remove-labels", "{matrix}", "bread"], "not a label id"),
         (["fit", "{folder}/test.svm", "--stream", "-o", "{folder}/m"], "leave out --stream"),
-        (["convert", "{folder}/test.jsonl", "{folder}/test.doc"], "--format"),
+        (
+            ["convert", "{folder}/test.jsonl", "{folder}/test.doc"],
+            "a format with --to, one of",
+        ),
         (["convert", "{folder}/test.jsonl", "{folder}/none/out.csv"], "does not exist"),
     ],
 )

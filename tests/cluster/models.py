@@ -1,5 +1,7 @@
 """Small fits of several tasks each, whose results are bytes that can be compared."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ def fitted(name):
         tagger = um.Tagger(um.LabelTree(max_leaf=8, branching=4)).fit(*texts())
         top = tagger.predict_topk(texts()[0], k=3)
     elif name == "SiameseXML":
+        pytest.importorskip("torch", reason="needs umpteen[neural]")
         X, Y = noise(1000)
         recipe = um.siamese.SiameseRecipe(refine_epochs=1, joint_epochs=1, shortlist=5)
         model = um.SiameseXML(dim=16, epochs=1, recipe=recipe)
@@ -38,11 +41,14 @@ SMALL_TASKS = {
     "umpteen.aggregated.embeddings._CHUNK_ENTRIES": 1000,
     "umpteen.sharding._WORTH_SENDING": 0,
     "umpteen.trees.representation._BLOCK_VALUES": 5000,
-    "umpteen.siamese.shortlist._BLOCK": 100,
-    "umpteen.siamese.prediction._BLOCK": 100,
-    "umpteen.siamese.words._BLOCK": 20,
-    "umpteen.siamese.siamese_xml.FEWEST_SAMPLES": 500,
 }
+if find_spec("torch"):
+    SMALL_TASKS |= {
+        "umpteen.siamese.shortlist._BLOCK": 100,
+        "umpteen.siamese.prediction._BLOCK": 100,
+        "umpteen.siamese.words._BLOCK": 20,
+        "umpteen.siamese.siamese_xml.FEWEST_SAMPLES": 500,
+    }
 
 
 @pytest.fixture

@@ -59,6 +59,8 @@ with checkpointed(Counting(int(after)), folder) as engine, parallel.engine(engin
 )
 @pytest.mark.usefixtures("small_tasks")
 def test_a_killed_fit_goes_on(name, after, tmp_path):
+    if name == "SiameseXML":
+        pytest.importorskip("torch", reason="needs umpteen[neural]")
     folder = tmp_path / "finished"
     command = [sys.executable, "-c", KILLED, name, str(folder), str(after)]
     killed = subprocess.run(command, cwd=Path(__file__).parents[2], check=False)

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from umpteen.data import read, write
 from umpteen.data.dataset import Dataset
 from umpteen.data.samples import Samples
 from umpteen.errors import (
+    DatasetNotFoundError,
     FeaturesError,
     LabelsError,
     LabelsShapeError,
@@ -128,3 +130,29 @@ def test_split_refuses_what_it_cannot_do(dataset):
         dataset.split(dev=3)
     with pytest.raises(ParameterError, match="has a dev split already"):
         dataset.split(dev=0.4).split()
+
+
+def test_labels_of_fewer_texts_are_refused():
+    """Otherwise the labels of a fit are those of other texts, or missing, much later."""
+    with pytest.raises(LabelsShapeError, match="2 texts but 1 labels"):
+        Samples(texts=["a", "b"], labels=[["x"]])
+
+
+def test_texts_that_can_be_read_once_are_refused():
+    with pytest.raises(TextsError, match=r"a generator, .* expected a list: list\(texts\)"):
+        Samples(texts=(text for text in "ab"), labels=[["x"], ["y"]])
+
+
+@pytest.mark.parametrize("given", [["a", "b"], (["a"], [["x"]]), Dataset])
+def test_what_is_no_samples_is_refused(given, tmp_path):
+    with pytest.raises(ParameterError, match=r"train is a .* expected umpteen.data.Samples\(texts"):
+        Dataset.from_samples(given)
+    with pytest.raises(ParameterError, match=r"samples is a .* expected umpteen.data.Samples"):
+        write(given, tmp_path / "new.jsonl")
+
+
+def test_one_file_is_read_at_a_time(tmp_path):
+    with pytest.raises(ParameterError, match=r"a list is not a path; .*read_shards takes names"):
+        read(["a.jsonl", "b.jsonl"])
+    with pytest.raises(DatasetNotFoundError, match="read_shards takes patterns"):
+        read(tmp_path / "*.jsonl")

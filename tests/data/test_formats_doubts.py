@@ -81,6 +81,22 @@ def test_cells_that_differ_in_spaces_only_are_one_label_and_said_to_be(other):
     assert [message in str(one.message) for one in said] == [True]
 
 
+def test_lists_that_pandas_wrote_to_csv_are_doubted():
+    content = "text,labels\na,\"['rye', 'oats']\"\nb,['rye']\nc,[]\nd,rye\n"
+    with pytest.warns(UserWarning, match=r"3 of 4 cells are lists .*\.str\.join\('\|'\)"):
+        parse(content)
+    with pytest.warns(UserWarning, match=r"2 of 2 cells are lists .*\.str\.join\(','\)"):
+        parse("text,labels\na,\"['rye', 'oats']\"\nb,['rye']\n", label_separator=",")
+    assert quietly("text,labels\na,[sic]\n").labels == [["[sic]"]]
+
+
+def test_columns_that_pandas_wrote_to_json_are_told_from_rows():
+    with pytest.raises(DataFormatError, match=r"'text' is \{'0': 'a'\}; .*orient=\"records\""):
+        parse('{"text": {"0": "a"}, "labels": {"0": ["x"]}}')
+    with pytest.raises(DataFormatError, match=r"expected a text$"):
+        parse('{"text": null, "labels": ["x"]}')
+
+
 def test_spaces_that_are_always_there_or_stand_at_a_separator_are_not_doubted():
     content = "text,labels\na,rye|wheat\nb,rye | wheat\nc,wheat | rye\n"
     assert quietly(content).labels == [["rye", "wheat"]] * 2 + [["wheat", "rye"]]

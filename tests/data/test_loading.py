@@ -81,6 +81,19 @@ def test_no_folder_at_all_says_what_to_set(monkeypatch):
         load("absent")
 
 
+def test_a_path_in_place_of_a_name_says_what_to_call(tmp_path, monkeypatch):
+    monkeypatch.delenv("UMPTEEN_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "sets" / "own"
+    place.mkdir(parents=True)
+    (place / "train.jsonl").write_text('{"text": "a", "labels": ["b"]}\n')
+    with pytest.raises(DatasetNotFoundError, match=r"umpteen.data.read\('sets/own/train.jsonl'\)"):
+        load("sets/own/train.jsonl")
+    with pytest.raises(DatasetNotFoundError, match=r"load\('own', folder='sets'\)"):
+        load("sets/own")
+    assert len(load("own", folder="sets").train) == 1
+
+
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc", "", "..\\x", "C:\\x", "a\0b"])
 def test_names_stay_inside_the_folder(folder, name):
     with pytest.raises(ParameterError, match="is not the name of a data set"):

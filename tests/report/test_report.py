@@ -1,13 +1,16 @@
 """If these fail, `um.evaluate` tells another story than the metrics it is made of."""
 
+import io
 import json
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy.sparse import csr_array
 
 import umpteen as um
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
+from umpteen.report.tables import render
 from umpteen.validation import check_labels
 
 TRAIN = [[0], [0], [0], [0, 1], [0, 1], [0, 1], [1, 2], [2, 3], [4]]
@@ -65,6 +68,14 @@ def test_without_training_labels_there_is_no_propensity():
     assert (report.bands, report.deciles, report.n_unseen_labels) == ([], [], None)
     given = um.evaluate(TOP, TEST, ks=[3], propensity=np.full(6, 0.5))
     assert 0 < given.metrics["PSP@3"] <= 1
+
+
+def test_a_narrow_terminal_cuts_no_heading(report):
+    console = Console(file=io.StringIO(), width=66)
+    console.print(render(report))
+    shown = console.file.getvalue()
+    assert "recall@3," in shown
+    assert "…" not in shown
 
 
 def test_report_prints_as_a_table(report):

@@ -162,7 +162,8 @@ def test_a_signal_reloads_and_a_signal_ends(start, model, tagger):
     ("arguments", "words"),
     [
         (["MODEL"], "in use by another server"),
-        (["MODEL", "--no-learn", "--port", "PORT"], "cannot listen on"),
+        (["MODEL", "--no-learn", "--port", "PORT"], "stop the process that uses it"),
+        (["MODEL", "--no-learn", "--host", "nowhere.invalid"], "check --host"),
         (["NOTHING"], "there is no folder"),
         (["MODEL/manifest.json"], "manifest.json is a file"),
         (["projects=MODEL"], "cannot be the name of a model"),

@@ -110,3 +110,13 @@ def test_a_model_that_does_not_learn_says_so(client):
     answer = client.post("/v1/kitchen/learn", json={"items": [item]})
     assert answer.status_code == 403
     assert "--no-learn" in answer.json()["detail"]
+
+
+def test_a_wrong_path_or_method_is_answered_with_where_to_look(client):
+    wrong = client.post("/suggest", json={"text": "a loaf"})
+    assert wrong.status_code == 404
+    assert wrong.json()["detail"] == "there is no /suggest; /docs describes what there is"
+    wrong = client.get("/v1/kitchen/suggest")
+    assert wrong.status_code == 405
+    assert wrong.json()["detail"].startswith("/v1/kitchen/suggest takes POST, not GET; /docs")
+    assert client.get("/" + "a" * 5000).json()["detail"].count("a") < 200

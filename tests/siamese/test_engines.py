@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("torch", reason="needs umpteen[neural]")
+
 from tests.contract.cases import noise
 from tests.engines import OtherProcesses
 from umpteen import SiameseXML, parallel

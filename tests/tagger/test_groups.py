@@ -234,7 +234,7 @@ IMPOSSIBLE = {
     "without texts": (["a", "a"], {"a": ["x"], "b": ["x"]}, GroupsError, "'b', but no text is in"),
     "empty group": ([[0, 1], []], [["x"], ["x"]], GroupsError, "group 1 has labels but no texts"),
     "number or text": ([1, 1], {"1": ["x"]}, GroupsError, "1 of groups .*has '1'.*two groups"),
-    "one list more": (["a", "a"], [["x"], ["y"]], GroupsError, "1 groups but labels of 2"),
+    "one list more": (["a", "a"], [["x"], ["y"]], GroupsError, "1 group but labels of 2"),
     "matrix": (["a", "b"], np.eye(2), LabelsError, "is a matrix.*use Eagle"),
     "text": (["a", "b"], "ab", LabelsError, "'ab', a str; expected a dictionary"),
     "missing name": (["a", "b"], {"a": [None], "b": []}, LabelsError, "not a label name"),

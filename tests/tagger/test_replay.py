@@ -101,5 +101,5 @@ def test_unknown_names_are_refused_with_what_was_meant():
     known = LabelNames.of([["physics", "chemistry"]])
     with pytest.raises(LabelsError, match="'fysics' is not among the 2 labels; did you mean 'phys"):
         known.matrix([["physics"], ["fysics"]])
-    with pytest.raises(LabelsError, match=r"'xyz' is not among the 2 labels$"):
+    with pytest.raises(LabelsError, match=r"'xyz' is not among the 2 labels, such as '"):
         known.id_of("xyz")

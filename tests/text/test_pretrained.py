@@ -72,6 +72,7 @@ def test_through_the_tagger_a_model_starts_from_them():
 @pytest.mark.parametrize("forms", ["both", "characters"])
 def test_vectors_are_those_of_letters_without_marks(forms):
     """`pretrained_vectors` would take the asterisk of "apple*" or "*_appl*" for a word piece."""
+    pytest.importorskip("torch", reason="needs umpteen[neural]")
     vectorizer = um.text.Vectorizer(language="en", forms=forms).fit(TEXTS)
     asked = []
 
@@ -88,6 +89,7 @@ def test_vectors_are_those_of_letters_without_marks(forms):
 
 
 def test_names_of_other_vectorizers_stay_as_they_are():
+    pytest.importorskip("torch", reason="needs umpteen[neural]")
     other = TfidfVectorizer(token_pattern=r"\S+").fit(["c* a*b"])
     asked = []
     vectors_of_features(other, um.SiameseXML(), lambda words: asked.extend(words) or [[0.0]] * 2)

@@ -216,7 +216,7 @@ class ExtremeClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"X has no rows: Found array with 0 sample(s) (shape={X.shape}) while a minimum "
                 "of 1 is required"
             )
-        labels = check_labels(Y, n_samples=X.shape[0])
+        labels = check_labels(Y, n_samples=X.shape[0], n_features=X.shape[1])
         if labels.nnz == 0:
             raise LabelsError("Y has no relevant label at all; there is nothing to learn")
         return X, labels

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from umpteen.cli.errors import say
+from umpteen.cli.errors import UsageError, say
 from umpteen.cli.reading import File, Format, Reading, is_stdin, reads_file
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ def convert(
     .xmc.txt and .svm; each also with .gz, .xz or .zst. Large files are converted in batches.
     """
     from umpteen.data.formats.compression import open_sink
-    from umpteen.data.formats.files import format_to_write
 
-    form = format_to_write(_Unnamed() if is_stdin(output) else output, to and to.value).name
+    form = _format_to_write(output, to)
     target: Any = sys.stdout.buffer if is_stdin(output) else output
     n_samples = 0
     with open_sink(target) as sink:
@@ -54,6 +53,16 @@ def convert(
             n_samples += len(samples)
     sys.stdout.flush()  # an error here comes before a word of success
     say(f"{n_samples:,} samples")
+
+
+def _format_to_write(output: Path, to: Format | None) -> str:
+    from umpteen.data.formats.files import format_to_write
+    from umpteen.errors import DataFormatError
+
+    try:
+        return format_to_write(_Unnamed() if is_stdin(output) else output, to and to.value).name
+    except DataFormatError as problem:
+        raise UsageError(str(problem).replace("format=", "--to")) from None
 
 
 class _Unnamed:

@@ -129,7 +129,8 @@ def _new_names(tagger: Any, file: Path, labels: list[list[str]]) -> list[str]:
     present = given & tagger.label_names_.ids.keys()
     if present == given:
         raise UsageError(
-            f"{file} has no new label: the model has all {len(present):,} of them already"
+            f"{file} has no new label: the model has all of its labels ({len(present):,}, such as "
+            f"{min(present)!r}). To teach it more about them, use umpteen update"
         )
     if present:
         say(f"skipped labels that the model has: {len(present):,}, such as {min(present)!r}")

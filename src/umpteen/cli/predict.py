@@ -223,8 +223,10 @@ def _print_table(records: Iterator[dict[str, Any]]) -> None:
     width = os.get_terminal_size().columns if sys.stdout.isatty() else 80
     left = max(20, width // 2)
     right = max(10, width - left - _SCORE - 5)
-    print(f"{'text':<{left}}  {'score':>{_SCORE}}  label")
+    head = f"{'text':<{left}}  {'score':>{_SCORE}}  label"
     for number, record in enumerate(records, 1):
+        if number == 1:  # no head above an error
+            print(head)
         lead = one_line(record["text"] or record["id"] or f"{number:,}")
         for tag in record["labels"] or [{"label": "-", "score": None}]:
             score = "" if tag["score"] is None else f"{tag['score']:.2f}"

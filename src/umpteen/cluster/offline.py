@@ -103,6 +103,11 @@ def predict(
     """
     started = time.monotonic()
     folder = Path(os.path.abspath(fspath(output)))
+    if not isinstance(model, str | PathLike):
+        raise ParameterError(
+            f"model is a {type(model).__name__}; expected the folder of a saved model: "
+            "model.save(folder) writes it"
+        )
     place = Path(os.path.abspath(fspath(model)))
     recipe = Recipe(
         str(place), read_manifest(place)["checksum"], Limits(k, threshold, min_labels, broader),

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from umpteen.data.samples import Samples
+from umpteen.data.samples import Samples, check_samples
 from umpteen.data.vocabulary import label_vocabulary, numbered, widened
 from umpteen.errors import LabelsError, LabelsShapeError, ParameterError
 
@@ -111,10 +111,12 @@ class Dataset:
         Dev and test may be unlabelled: their `Y` is empty then. Samples that come with numbers
         (`Y`) keep them, and then `label_texts` is by number: `{"0": "text of label 0"}`.
         """
-        if train.labels is None and train.Y is None:
-            raise LabelsError("the samples of train have no labels; there is nothing to learn")
         given = {"train": train, "dev": dev, "test": test}
         samples = {split: one for split, one in given.items() if one is not None}
+        for split, one in samples.items():
+            check_samples(one, split)
+        if train.labels is None and train.Y is None:
+            raise LabelsError("the samples of train have no labels; there is nothing to learn")
         names = label_vocabulary(samples.values(), label_texts or {})
         Ys = numbered(list(samples.values()), names)
         Xs = widened([one.X for one in samples.values()])

@@ -38,7 +38,7 @@ def load(name: str, folder: str | PathLike[str] | None = None) -> Dataset:
     if not root:
         raise DatasetNotFoundError(
             f"no data set {name!r}: only 'pydocs' is built in, and no folder of data sets is "
-            f"given. Pass folder=... or set {_VARIABLE} to it. {_LAYOUT}"
+            f"given. {_meant(name)}Pass folder=... or set {_VARIABLE} to it. {_LAYOUT}"
         )
     return _load_folder(_find(name, Path(root)), name)
 
@@ -71,8 +71,18 @@ def _find(name: str, root: Path) -> Path:
     there = ", ".join(sorted(_available(root))) or "none"
     raise DatasetNotFoundError(
         f"no data set {name!r}: looked for {looked}. Data sets there: {there}; "
-        f"built in: pydocs. {_LAYOUT}"
+        f"built in: pydocs. {_meant(name)}{_LAYOUT}"
     )
+
+
+def _meant(name: str) -> str:
+    """Return advice for the path of a file or a folder in place of a name."""
+    if Path(name).is_file():
+        return f"It is a file: umpteen.data.read({name!r}) reads its samples. "
+    if _is_dataset(Path(name)):
+        above, _, own = name.rpartition("/")
+        return f"It is a folder here: load({own!r}, folder={above or '.'!r}). "
+    return ""
 
 
 def _available(root: Path) -> Iterator[str]:

@@ -6,7 +6,13 @@ from typing import Any
 
 from scipy.sparse import csr_matrix, vstack
 
-from umpteen.errors import DataFormatError, LabelsError, TextsError
+from umpteen.errors import (
+    DataFormatError,
+    LabelsError,
+    LabelsShapeError,
+    ParameterError,
+    TextsError,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,16 +32,35 @@ class Samples:
     groups: list[str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what would be read letter by letter: a text, or a name, in place of a list."""
+        """Refuse a text or a name in place of a list, and labels of fewer or more texts."""
         if isinstance(self.texts, str):
             raise TextsError(
                 f"texts is the single text {self.texts!r:.60}; expected a list: [text]"
             )
+        if isinstance(self.texts, Iterator):
+            raise TextsError(
+                f"texts is a {type(self.texts).__name__}, which can be read only once; expected a "
+                "list: list(texts)"
+            )
         if self.labels is not None:
             _check_lists(self.labels)
+            if self.texts is not None and len(self.texts) != len(self.labels):
+                raise LabelsShapeError(
+                    f"{len(self.texts):,} texts but {len(self.labels):,} labels; expected the "
+                    "label names of each text, with an empty list for a text without labels"
+                )
 
     def __len__(self) -> int:
         return len(self.texts) if self.texts is not None else int(self.X.shape[0])
+
+
+def check_samples(samples: Any, name: str = "samples") -> None:
+    """Refuse texts, labels or a whole data set in place of samples."""
+    if not hasattr(samples, "labels") or not hasattr(samples, "texts"):
+        raise ParameterError(
+            f"{name} is a {type(samples).__name__}; expected umpteen.data.Samples(texts, labels), "
+            "or what umpteen.data.read returns"
+        )
 
 
 def _check_lists(labels: Any) -> None:

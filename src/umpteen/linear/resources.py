@@ -61,7 +61,7 @@ def estimate_fit(
     return Estimate(
         memory=max(representing, training, 2 * size) + (n_trees - 1) * size + searching,
         model_size=n_trees * size,
-        seconds=n_trees * (growing + _SENDING * sum(trial.seconds for trial in tried)),
+        seconds=float(n_trees * (growing + _SENDING * sum(trial.seconds for trial in tried))),
     )
 
 

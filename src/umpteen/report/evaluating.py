@@ -75,6 +75,12 @@ def evaluate(
     >>> round(report.metrics["recall@2"], 4), round(report.metrics["PSP@2"], 4)
     (0.75, 0.6579)
     """
+    if hasattr(top, "predict_topk"):
+        raise LabelsError(
+            f"top is a {type(top).__name__}; expected its answers: "
+            "evaluate(model.predict_topk(X_test, k=5), Y_test, Y_train). A Tagger has "
+            "tagger.evaluate(texts, labels)"
+        )
     if isinstance(Y_test, TopK):
         raise LabelsError("Y_test is a TopK: evaluate takes (top, Y_test, Y_train)")
     ks = check_ks(ks)

@@ -100,7 +100,8 @@ def _table(first: str, *others: str) -> Table:
     table = Table(header_style="bold")
     table.add_column(first)
     for name in others:
-        table.add_column(name, justify="right")
+        # Else a narrow terminal cuts a heading: "recall@..." may be of any k.
+        table.add_column(name, justify="right", min_width=max(map(len, name.split())))
     return table
 
 

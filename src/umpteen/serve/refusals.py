@@ -11,6 +11,8 @@ from starlette.exceptions import HTTPException
 
 from umpteen.errors import UmpteenError
 
+_SHOWN = 100  # characters of a path
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -40,7 +42,18 @@ def register(app: FastAPI) -> None:
 
 
 async def _http(request: Request, problem: Any) -> Response:
-    return Refusal(problem.status_code, str(problem.detail), problem.headers).response()
+    return Refusal(problem.status_code, _reason(request, problem), problem.headers).response()
+
+
+def _reason(request: Request, problem: Any) -> str:
+    """Return the reason, in words if there are only those of the status."""
+    path, method = request.url.path[:_SHOWN], request.method
+    if problem.detail == "Not Found":
+        return f"there is no {path}; /docs describes what there is"
+    if problem.detail == "Method Not Allowed":
+        allowed = (problem.headers or {}).get("Allow", "another method")
+        return f"{path} takes {allowed}, not {method}; /docs describes what there is"
+    return str(problem.detail)
 
 
 async def _ours(request: Request, problem: Any) -> Response:

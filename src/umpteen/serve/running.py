@@ -1,6 +1,7 @@
 """The server process: it loads models from folders and runs the application with uvicorn."""
 
 import asyncio
+import errno
 import gc
 import json
 import logging
@@ -65,10 +66,12 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as problem:
-        raise ParameterError(
-            f"cannot listen on {host}:{port} ({problem.strerror}): stop the process that uses it, "
-            "or choose another port with --port"
-        ) from None
+        advice = {
+            errno.EADDRINUSE: "stop the process that uses it, or choose another port with --port",
+            errno.EACCES: "choose another port with --port, such as 8000",
+        }.get(problem.errno or 0, "check --host: it is an address or a name of this machine")
+        why = (problem.strerror or str(problem)).partition(" (while ")[0]
+        raise ParameterError(f"cannot listen on {host}:{port} ({why}): {advice}") from None
 
 
 async def _serve(server: Any, models: Models, listener: socket.socket) -> None:

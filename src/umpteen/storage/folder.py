@@ -43,7 +43,12 @@ _OURS = re.compile(r"[0-9a-f]{12}-(\d+\.npy|manifest\.json)")
 def write_model(folder: Path, content: Any, arrays: list[Array]) -> None:
     """Replace the model in `folder` by another, so that a kill leaves one of the two."""
     _check_free(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except NotADirectoryError:
+        raise ModelPathError(
+            f"{folder} cannot be a folder, because it is below a file: choose another path"
+        ) from None
     save_id = secrets.token_hex(6)
     with locked(folder):
         try:

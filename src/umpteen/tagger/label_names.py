@@ -82,5 +82,6 @@ class LabelNames:
 
     def _unknown(self, name: str) -> LabelsError:
         close = get_close_matches(name, self.ids, n=1) if len(self) < _MOST_COMPARED else []
-        hint = f"; did you mean {close[0]!r:.60}?" if close else ""
+        some = next(iter(self.ids), None)
+        hint = f"; did you mean {close[0]!r:.60}?" if close else f", such as {some!r:.60}"
         return LabelsError(f"{name!r:.60} is not among the {len(self.ids):,} labels{hint}")

@@ -54,6 +54,7 @@ from umpteen.validation import (
     check_k,
     check_label_lists,
     check_parameters,
+    check_text,
     check_texts,
 )
 
@@ -423,7 +424,7 @@ class Tagger(BaseEstimator):
     def explain(self, text: str, label: Any = None) -> TagExplanation:
         """Explain why a text gets a label (its best one by default): words, path, neighbours."""
         state = self._state
-        (text,) = check_texts([text], "text")
+        text = check_text(text)
         number = None if label is None else state.label_names.id_of(label)
         return explain_tag(state, text, number)
 

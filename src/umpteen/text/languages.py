@@ -187,9 +187,12 @@ def stemmer_name(language: str) -> str:
     'finnish'
     """
     if language not in _LANGUAGES:
+        meant = [code for code, (name, _) in _LANGUAGES.items() if name == language.lower()]
+        hint = f"; did you mean {meant[0]!r}?" if meant else ""
         raise ParameterError(
             f"language={language!r} has no stemmer; expected one of "
             f"{', '.join(sorted({*CODES, *UNSPACED}))}, 'auto', or None to leave words as they are"
+            f"{hint}"
         )
     return _LANGUAGES[language][0]
 

@@ -32,7 +32,14 @@ from umpteen.validation.parameters import (
     check_seed,
     check_settings,
 )
-from umpteen.validation.texts import check_label_lists, check_label_texts, check_names, check_texts
+from umpteen.validation.texts import (
+    check_label_lists,
+    check_label_texts,
+    check_names,
+    check_text,
+    check_texts,
+    is_written_list,
+)
 
 __all__ = [
     "N_JOBS",
@@ -59,8 +66,10 @@ __all__ = [
     "check_rows",
     "check_seed",
     "check_settings",
+    "check_text",
     "check_texts",
     "cyclic",
     "is_single_label",
+    "is_written_list",
     "unit_rows",
 ]

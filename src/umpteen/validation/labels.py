@@ -22,12 +22,17 @@ _ANY_ID, _IDS_PER_ENTRY = 10_000_000, 10  # ids beyond both are no numbers from 
 
 
 def check_labels(
-    Y: Any, *, n_samples: int | None = None, n_labels: int | None = None, name: str = "Y"
+    Y: Any,
+    *,
+    n_samples: int | None = None,
+    n_labels: int | None = None,
+    n_features: int | None = None,
+    name: str = "Y",
 ) -> csr_matrix:
     """Return `Y` as canonical CSR of float32 ones `(n_samples, n_labels)`, non-zero = relevant.
 
     Lists of label-id lists and 1-D arrays of ids are indicators written shorter; `n_labels`
-    (default: the largest id + 1) is their number of columns.
+    (default: the largest id + 1) is their number of columns. An error uses `n_features` of `X`.
 
     >>> check_labels([[0, 2], [], [1]]).toarray()
     array([[1., 0., 1.],
@@ -42,7 +47,7 @@ def check_labels(
     else:
         labels = _dense_labels(Y, n_labels, name)
     if n_samples is not None and labels.shape[0] != n_samples:
-        raise LabelsShapeError(_row_mismatch(labels, n_samples, name))
+        raise LabelsShapeError(_row_mismatch(labels, n_samples, n_features, name))
     if n_labels is not None and labels.shape[1] != n_labels:
         raise LabelsShapeError(
             f"{name} has {labels.shape[1]:,} columns, but there are {n_labels:,} labels; "
@@ -112,13 +117,15 @@ def is_list_of_lists(Y: Any) -> bool:
     return False
 
 
-def _row_mismatch(labels: csr_matrix, n_samples: int, name: str) -> str:
+def _row_mismatch(labels: csr_matrix, n_samples: int, n_features: int | None, name: str) -> str:
     message = (
         f"X has {n_samples:,} rows but {name} has {labels.shape[0]:,}. "
         f"Each row of {name} holds the labels of the same row of X"
     )
     if labels.shape[1] == n_samples:
         return f"{message}; {name} looks transposed: pass {name}.T"
+    if labels.shape[0] == n_features:
+        return f"{message}; X looks transposed: pass X.T"
     if abs(labels.shape[0] - n_samples) == 1:
         return f"{message}; off by one: did you drop a header?"
     return message

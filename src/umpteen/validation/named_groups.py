@@ -162,7 +162,7 @@ def _in_order(group_labels: Any, names: list[Hashable]) -> list[list[str]]:
         given = list(group_labels)
         if len(given) != len(names):
             raise GroupsError(
-                f"{len(names):,} groups but labels of {len(given):,}; expected a dictionary from "
+                f"{_groups(len(names))} but labels of {len(given):,}; expected a dictionary from "
                 "groups to lists of label names, or a list for each group, in the order in which "
                 "the groups first appear"
             )
@@ -184,15 +184,20 @@ def _check_same_groups(group_labels: Mapping[Any, Any], names: list[Hashable]) -
         )
     if extra:
         raise GroupsError(
-            f"group_labels has the group {extra[0]!r}, but no text is in it ({len(extra):,} such "
-            "groups in all): leave these groups out, or check how they are written in groups"
+            f"group_labels has the group {extra[0]!r}, but no text is in it "
+            f"({_groups(len(extra))} in all): leave such groups out, or check how they are written "
+            "in groups"
         )
     if missing:
         raise GroupsError(
-            f"the group {missing[0]!r} is not in group_labels ({len(missing):,} such groups in "
-            "all): an empty list says that its texts have no labels; if its labels are not known, "
-            "leave out its texts"
+            f"the group {missing[0]!r} is not in group_labels "
+            f"({_groups(len(missing))} in all): an empty list says that its texts have no labels; "
+            "if its labels are not known, leave out its texts"
         )
+
+
+def _groups(n: int) -> str:
+    return "1 group" if n == 1 else f"{n:,} groups"
 
 
 def _texts(n: int) -> str:

@@ -31,6 +31,11 @@ VERBOSE = ["boolean", StrOptions({"auto"})]
 
 def check_parameters(estimator: "BaseEstimator") -> None:
     """Hold the constructor's arguments against the class's `_parameter_constraints`."""
+    if not hasattr(estimator, "get_params"):
+        raise ParameterError(
+            f"fit was called on a class, and a {type(estimator).__name__} is in the place of the "
+            "object: call it on an object, with brackets, such as Tagger().fit(texts, labels)"
+        )
     values = estimator.get_params(deep=False)
     check_settings(values, estimator._parameter_constraints, type(estimator).__name__)
 

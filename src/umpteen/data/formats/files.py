@@ -12,7 +12,7 @@ from umpteen.data.formats import annif, delimited, fasttext, jsonl, parquet, svm
 from umpteen.data.formats.compression import Writable, compression_of_name, open_sink
 from umpteen.data.formats.json_objects import is_array
 from umpteen.data.formats.source import Readable, Source, open_source
-from umpteen.data.samples import Samples
+from umpteen.data.samples import Samples, check_samples
 from umpteen.errors import DataFormatError, ParameterError
 
 
@@ -107,6 +107,7 @@ def write(
     >>> file.getvalue()
     b'__label__eggs boil it\\n'
     """
+    check_samples(samples)
     chosen = format_to_write(path, format)
     check_options(chosen, chosen.write, options)
     try:

@@ -98,5 +98,6 @@ def _records(
 def _text(source: Source, number: int, item: dict[str, Any], field: str) -> str:
     text = item.get(field)
     if not isinstance(text, str):
-        raise source.error(f"{field!r} is {text!r:.80}; expected a text", number)
+        advice = '; pandas writes rows with to_json(orient="records")' * isinstance(text, dict)
+        raise source.error(f"{field!r} is {text!r:.80}; expected a text{advice}", number)
     return text

@@ -5,6 +5,7 @@ from typing import Any
 
 from umpteen.data.formats.records import label_names
 from umpteen.errors import warn_caller
+from umpteen.validation import is_written_list
 
 _OTHERS = ("|", ";", ",")
 _SHARE = 0.2  # of the cells; in fewer, it is rather part of a name
@@ -52,6 +53,11 @@ class LabelCells:
     >>> cells = LabelCells("|")
     >>> cells.names("bread; oven"), cells.hint()
     (['bread; oven'], "no cell has two labels with '|' between them, but 1 of 1 have ';': if ...
+    >>> cells = LabelCells("|")
+    >>> cells.names("['bread', 'oven']")
+    ["['bread', 'oven']"]
+    >>> print(cells.hint())
+    1 of 1 cells are lists written as a text, such as "['bread', 'oven']", and ...
     """
 
     def __init__(self, separator: str) -> None:
@@ -59,12 +65,16 @@ class LabelCells:
         self._n_filled = 0
         self._several = False
         self._others: Counter[str] = Counter()
+        self._n_written, self._written = 0, ""
         self._spellings = Spellings()
 
     def names(self, cell: str) -> list[str]:
         """Return the names in a cell, without spaces around them."""
         names = [name for part in cell.split(self._separator) if (name := part.strip())]
         self._n_filled += bool(names)
+        if is_written_list(cell):
+            self._n_written += 1
+            self._written = self._written or cell
         self._several = self._several or len(names) > 1
         if not self._several:
             self._others.update(other for other in _OTHERS if other in cell)
@@ -77,7 +87,14 @@ class LabelCells:
         _warn(file, self.hint(), self._spellings.hint())
 
     def hint(self) -> str | None:
-        """Return a warning if another separator seems to be meant, or None."""
+        """Return a warning if lists or another separator seem to be meant, or None."""
+        if self._n_written and self._n_written >= _SHARE * self._n_filled:
+            return (
+                f"{self._n_written:,} of {self._n_filled:,} cells are lists written as a text, "
+                f"such as {self._written!r:.80}, and their brackets and quotation marks are read "
+                f"as parts of names: write names with {self._separator!r} between them, with "
+                f"pandas frame[column].str.join({self._separator!r})"
+            )
         del self._others[self._separator]
         other, n_seen = next(iter(self._others.most_common(1)), ("", 0))
         if self._several or not n_seen or n_seen < _SHARE * self._n_filled:

@@ -107,6 +107,11 @@ def open_source(path: Readable) -> Iterator[Source]:
     if hasattr(path, "read"):
         yield Source(str(getattr(path, "name", "the open file")), path)
         return
+    if not isinstance(path, str | PathLike):
+        raise ParameterError(
+            f"a {type(path).__name__} is not a path; expected that of one file. For several files, "
+            "umpteen.data.read_shards takes names and patterns"
+        )
     place = Path(fspath(path))
     if place.is_dir():
         inside = ", ".join(sorted(entry.name for entry in place.iterdir())[:8]) or "nothing"
@@ -114,7 +119,9 @@ def open_source(path: Readable) -> Iterator[Source]:
     try:
         file = place.open("rb")
     except FileNotFoundError:
-        raise DatasetNotFoundError(f"no file {place}; check the path") from None
+        is_pattern = any(character in str(place) for character in "*?[")
+        advice = "umpteen.data.read_shards takes patterns" if is_pattern else "check the path"
+        raise DatasetNotFoundError(f"no file {place}; {advice}") from None
     with file:
         yield Source(str(place), file, place)
 
