@@ -161,6 +161,8 @@ def test_svmlight_options_fix_what_the_file_does_not_say():
         parse(b"0 0:1\n", zero_based=False, **kwargs)
     with pytest.raises(DataFormatError, match="too many for n_features=2"):
         parse(b"0 0:1 2:1\n", n_features=2, **kwargs)
+    with pytest.raises(ParameterError, match="n_features='2'; expected 1"):
+        parse(content, n_features="2", **kwargs)
     with pytest.raises(ParameterError, match="zero_based='yes'"):
         parse(content, zero_based="yes", **kwargs)
 

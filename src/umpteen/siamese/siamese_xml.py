@@ -68,7 +68,10 @@ FloatArray = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 _N_COLUMNS, _N_NEWCOMER_COLUMNS = 5, 2  # of evidence, without what some models do not have
-_NO_TAIL = f"tail has no effect without learned weights, which need {FEWEST_SAMPLES:,} samples"
+_NO_TAIL = (
+    f"tail has no effect without learned weights, which need {FEWEST_SAMPLES:,} samples, and a "
+    "validation split with labels"
+)
 
 
 @storage.storable(

@@ -9,6 +9,7 @@ does, so that "auto" always reads them back as they were.
 """
 
 from collections.abc import Iterable, Iterator
+from numbers import Integral
 from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
@@ -107,5 +108,7 @@ def _check_options(zero_based: object, n_features: int | None, n_labels: int | N
     if zero_based not in (True, False, "auto"):
         raise ParameterError(f"zero_based={zero_based!r}; expected True, False or 'auto'")
     for name, count, least in (("n_features", n_features, 1), ("n_labels", n_labels, 0)):
-        if count is not None and not least <= count < MAX_ID:
+        if count is None:
+            continue
+        if not isinstance(count, Integral) or not least <= count < MAX_ID:
             raise ParameterError(f"{name}={count!r}; expected {least} ... {MAX_ID - 1:,}, or None")
