@@ -398,6 +398,20 @@ def test_what_nobody_waits_for_is_cancelled(nodes):
         assert parallel.map(sleeps, [0, 0.1]) == [0, 0.1]
 
 
+def test_tasks_that_are_nearly_done_are_not_cancelled(nodes, monkeypatch):
+    """Ray ends this process if it cancels a task while the result is arriving."""
+    cancelled = []
+    monkeypatch.setattr("ray.cancel", lambda task, **_: cancelled.append(task))
+    with um.cluster.ray() as engine:
+        parallel.map(sleeps, [0] * engine.width)  # workers have started
+        stream = parallel.stream(sleeps, [0.01] * (4 * engine.width))
+        assert next(stream) == 0.01
+        stream.close()
+        with pytest.raises(LookupError):
+            parallel.map(refuse, range(4))
+    assert not cancelled
+
+
 def test_arrays_of_the_step_before_are_not_sent_again(nodes):
     """Features are most of what moves, and every step of a fit needs them."""
     large = np.arange(1_000_000.0)

@@ -38,6 +38,7 @@ _RETRIES = 5  # of a task whose worker or node died; an error of the task itself
 _BATCHES = 16  # per core, so that cores which are done early do not wait for long
 _WINDOW = 4  # batches per core that are on their way at a time
 _SMALL_BATCHES, _SMALL_WINDOW = 64, 2  # the same for batches that come with their rows
+_GRACE = 0.5  # seconds in which tasks that nobody waits for may end, before they are cancelled
 _WHOLE = 0.25  # of the smallest store: what is sharded and larger stays in blocks
 _LARGEST_BLOCK = 0.125  # of the smallest store
 _ROWS = 0.0625  # of the smallest store, divided by cores: rows of a batch that are there at once
@@ -107,7 +108,19 @@ class RayEngine:
                     self.n_received += parcel.n_bytes
                     yield unpack_copy(parcel)  # so that results leave the store
         finally:
-            for task in waiting:
+            self._cancel(list(waiting))
+
+    def _cancel(self, tasks: list[Any]) -> None:
+        """Cancel what has not ended after a moment.
+
+        Ray ends this process if a task is cancelled while its result is arriving: those that are
+        nearly done may end.
+        """
+        try:
+            with suppress(Exception):
+                tasks = self._ray.wait(tasks, num_returns=len(tasks), timeout=_GRACE)[1]
+        finally:
+            for task in tasks:
                 with suppress(Exception):  # it has ended, or the cluster is gone
                     self._ray.cancel(task, force=True)  # a kernel hears nothing before its end
 
