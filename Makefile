@@ -46,9 +46,10 @@ clients: setup
 # one compiles. Pages come early, as each is one test, and some are long: at the end the others
 # would wait.
 # A thread each: processes with threads of BLAS and PyTorch would wait for each other.
+# If a process dies, the run fails and names its test; with another in its place, it may never end.
 test: setup browser clients
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --doctest-glob='*.md' \
-		README.md CONTRIBUTING.md docs tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 \
+		--doctest-glob='*.md' README.md CONTRIBUTING.md docs tests
 
 test-all: setup
 	.ci/test-all $(VENV)
