@@ -149,6 +149,7 @@ def test_a_label_with_an_infinite_score_is_none(model, number, value, tmp_path: 
 
 def test_nodes_of_one_vector_are_refused(tmp_path: Path) -> None:
     """A label would be answered twice."""
+    pytest.importorskip("faiss", reason="needs umpteen[neural]")
     folder = _folder("LabelIndex-hnsw")
     folder.arrays[2][:9] = 24
     folder.write(tmp_path)
