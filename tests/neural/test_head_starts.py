@@ -123,4 +123,11 @@ def test_infinitely_many_samples_are_refused():
 
 @pytest.mark.parametrize("name", ["full", "adversarial"])
 def test_counts_may_be_part_of_a_graph(name):
-    ALL[name]().init_bias(torch.ones(N_LABELS, requires_grad=True))
+    counts = torch.arange(1.0, N_LABELS + 1)
+    plain, head = ALL[name](), ALL[name]()
+    plain.init_bias(counts)
+    head.init_bias(counts.clone().requires_grad_())
+    found = {key: value for key, value in head.state_dict().items() if key.startswith("bias")}
+    assert found
+    for key, value in found.items():
+        assert torch.equal(value, plain.state_dict()[key])

@@ -117,10 +117,13 @@ def test_numbers_that_are_none_are_refused(model, number, value, tmp_path: Path)
         umpteen.load(tmp_path)
 
 
-def test_steps_of_a_calibration_are_neither_impossible_nor_certain(tmp_path: Path) -> None:
+@pytest.mark.parametrize("height", [0, 1])
+def test_steps_of_a_calibration_are_neither_impossible_nor_certain(
+    height: int, tmp_path: Path
+) -> None:
     """They have no log-odds, and differences of infinities are NaN."""
     folder = _folder("Tagger-centroid")
-    folder.arrays[_number_of(folder.manifest["model"], "heights")][-1] = 0
+    folder.arrays[_number_of(folder.manifest["model"], "heights")][-1] = height
     folder.write(tmp_path)
     with pytest.raises(ModelCorruptError, match=r"heights.* holds numbers outside the range"):
         umpteen.load(tmp_path)

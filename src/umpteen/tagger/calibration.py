@@ -18,7 +18,8 @@ from umpteen.storage import NotEmpty, Shape, Within, storable
 RANKS = 20  # answers per sample that take part
 _FEWEST_ANSWERS = 20  # per step of the isotonic curve
 _FEWEST_STEPS, _MOST_STEPS = 10, 200  # few answers are better cut too fine than all alike
-_LEAST, _MOST = 1e-300, 1e100  # of stored numbers: beyond, sums of products would be NaN
+_MOST = 1e100  # of stored numbers: beyond, sums of products would be NaN
+_POSSIBLE = Within(1e-300, 1 - 1e-15)  # probabilities that have log-odds
 _LARGEST = 13.0  # margin: its probability is below 1 also in 32 bits and in six digits
 
 FloatArray = npt.NDArray[np.float64]
@@ -37,7 +38,7 @@ class Calibration:
     """
 
     knots: Annotated[FloatArray, Shape("steps"), NotEmpty(), Within(-_MOST, _MOST)]
-    heights: Annotated[FloatArray, Shape("steps"), Within(_LEAST, 1)]  # 0 and 1 have no log-odds
+    heights: Annotated[FloatArray, Shape("steps"), _POSSIBLE]
     # of logit p, its distance from the best, log of the sum, and 1
     weights: Annotated[FloatArray, Shape(4), Within(-_MOST, _MOST)]
 
